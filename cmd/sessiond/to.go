@@ -528,6 +528,11 @@ func writeSession(path string, h *handedOver) (err error) {
 	if path == "" {
 		return session.Errorf(session.Invalid, "HOME is not set: it says where %s keeps its sessions", h.info.Title)
 	}
+	if h.target.Prepare != nil {
+		if err := h.target.Prepare(path, &h.draft); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the folder of %s's session: %w", h.info.Title, err)
 	}

@@ -168,6 +168,9 @@ func (a *app) removeHandovers(ctx context.Context, program, name string) error {
 			if err := os.Remove(f.Path); err != nil {
 				return fmt.Errorf("remove a session of %s: %w", info.Title, err)
 			}
+			if target.TidyUp != nil {
+				target.TidyUp(f.Path)
+			}
 			removed++
 			fmt.Fprintln(a.out, "Removed "+printable(f.Path))
 		}

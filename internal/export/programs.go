@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
 	"sessiond/internal/history/pi"
@@ -24,6 +25,7 @@ func Targets(env func(string) string) []history.Target {
 		codex.NewTarget(env),
 		pi.NewTarget(env),
 		opencode.NewTarget(),
+		geminicli.NewTarget(env),
 		qwencode.NewTarget(env),
 		goose.NewTarget(),
 	}

@@ -47,6 +47,11 @@ type Target struct {
 	Path   func(d *Draft) string
 	Import []string
 
+	// Prepare makes what the program needs beside the file before that is written, and TidyUp removes it after the file,
+	// if nothing else is there. nil: it needs nothing.
+	Prepare func(path string, d *Draft) error
+	TidyUp  func(path string)
+
 	// Write writes the file.
 	Write func(out io.Writer, d *Draft) error
 }

@@ -78,6 +78,18 @@ func (in *Intake) Survey(yield func(FileLine) bool) {
 	}
 }
 
+// Repeated yields the lines that repeat a conversation which was handed over. EachLine and Survey leave them out.
+func (in *Intake) Repeated(yield func(FileLine) bool) {
+	if in.origin == nil {
+		return
+	}
+	for l, state := range in.lines {
+		if state == lineWhole && in.repeats(l.Bytes) && !yield(l) {
+			return
+		}
+	}
+}
+
 // WaitWhole leaves every line to a later reading, instead of EachLine.
 func (in *Intake) WaitWhole() {
 	n := 0

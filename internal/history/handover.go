@@ -86,7 +86,7 @@ func IsContinued(file io.Reader) (bool, error) {
 	lines := bufio.NewReader(file)
 	for first := true; ; first = false {
 		line, err := lines.ReadBytes('\n')
-		if !first && bytes.Contains(line, []byte(`"role":`)) && !isMarked(line) {
+		if !first && speaks(line) && !isMarked(line) {
 			return true, nil
 		}
 		if errors.Is(err, io.EOF) {
@@ -96,6 +96,16 @@ func IsContinued(file io.Reader) (bool, error) {
 			return false, err
 		}
 	}
+}
+
+// speaks reports whether somebody speaks in a line of any program.
+func speaks(line []byte) bool {
+	if bytes.Contains(line, []byte(`"role":`)) {
+		return true
+	}
+	o, _ := jsonx.ReadFields(line)
+	kind := o.String("type")
+	return kind == "user" || kind == "user.message" // of Gemini CLI, of Copilot CLI
 }
 
 // isMarked reports whether a line repeats a conversation that sessiond wrote.

@@ -66,7 +66,7 @@ var Programs = []ProgramInfo{
 	{Name: SourceOpenClaw, Title: "OpenClaw", Aliases: []string{"clawdbot", "moltbot"}, Resume: "openclaw tui --session"},
 	{
 		Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"},
-		Resume: "gemini --resume", Prompt: "-i",
+		Resume: "gemini --resume", Prompt: "-i", Target: true,
 	},
 	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
 	{

@@ -130,7 +130,7 @@ func (e *entry) decode() history.Decoded {
 		if isContext(&e.message) {
 			m.Origin = session.Program
 		}
-		m.Parts = DecodeParts(e.Content)
+		m.Parts = e.withoutSaid(DecodeParts(e.Content))
 	case "gemini":
 		m.Role, m.Origin = session.Assistant, session.Model
 		m.Provider, m.Model = "google", history.Plain(e.Model)
@@ -171,6 +171,20 @@ func (e *entry) decode() history.Decoded {
 		}
 	}
 	return d
+}
+
+// withoutSaid leaves out what the writer put before a text that sessiond handed over.
+func (e *entry) withoutSaid(parts []session.Part) []session.Part {
+	if len(parts) > 1 && parts[0].Text == said && e.isWritten() {
+		return parts[1:]
+	}
+	return parts
+}
+
+// isWritten reports whether sessiond wrote the message.
+func (e *entry) isWritten() bool {
+	rest, _ := jsonx.ReadFields(e.Rest)
+	return rest.Has(history.HandoverKey)
 }
 
 // results makes the parts of what the calls of a reply answered, files beside the texts.

@@ -66,6 +66,8 @@ type entry struct {
 	aside  bool // it is a part of a compaction, and no message
 	grown  bool // an earlier reading may have imported it with the beginning of its text
 	longer bool // an earlier reading did
+
+	repeats bool // it repeats a conversation that was handed over, and is not stored
 }
 
 type place struct {
@@ -89,6 +91,7 @@ type folded struct {
 	byCall      map[string]*entry // replies by the ids of their calls
 	compactions []compaction
 	last        session.Time
+	base        string // key of the last message of the conversation that was handed over; "": none was
 }
 
 func newFolded(h header) *folded {
@@ -131,6 +134,15 @@ func (f *folded) learnCalls(e *entry) {
 // keep adds what is no message, as it stands.
 func (f *folded) keep(raw []byte, why string, at place) {
 	f.add(&entry{raw: raw, why: why, lines: []place{at}})
+}
+
+// repeat takes a message that repeats a conversation which was handed over: what follows it, and the lists in which
+// Gemini CLI writes it again, need it.
+func (f *folded) repeat(l *history.FileLine) {
+	var m message
+	if jsonx.Unmarshal(l.Bytes, &m) == nil && m.ID != "" {
+		f.add(&entry{message: m, repeats: true})
+	}
 }
 
 // message takes a message of a line. carrier says that it only repeats results of calls.

@@ -8,21 +8,26 @@
 package geminicli
 
 import (
+	"cmp"
 	"time"
 
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 )
 
-// New makes the source, with Gemini CLI's folder in the home that env names. Beside its sessions lie
-// credentials, which are never opened.
+// New makes the source, with Gemini CLI's folders from the environment. Beside its sessions lie credentials, which are
+// never opened.
 func New(env func(string) string, now func() time.Time) *history.Program {
 	return &history.Program{
-		Source: session.SourceGeminiCLI, Folders: history.InFolders(history.FolderIn(history.Expand("~/.gemini", env),
-			"tmp")), Now: now,
+		Source: session.SourceGeminiCLI, Folders: history.InFolders(history.FolderIn(homeOf(env), "tmp")), Now: now,
 		Search: func(f *history.Finder, folder string) { f.Folder(folder, maxDepth, isHistory) },
 		Order:  history.SortedBy(compare), Replay: read, Commands: []string{"gemini", "gemini-cli"},
 	}
+}
+
+// homeOf returns Gemini CLI's folder, "" where it is not known.
+func homeOf(env func(string) string) string {
+	return history.FolderIn(cmp.Or(env("GEMINI_CLI_HOME"), env("HOME")), ".gemini")
 }
 
 // Reasons to skip that only these files have.
@@ -31,4 +36,5 @@ const (
 	skipSettings = "settings of the session"
 	skipCarrier  = "results stored with their calls"
 	skipPrompt   = "prompt of a session that has a file"
+	skipSilent   = "session in which nobody spoke"
 )

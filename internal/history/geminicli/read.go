@@ -50,6 +50,9 @@ func readLines(in *history.Intake, h header) {
 		ready = slices.IndexFunc(lines, func(l line) bool { return !l.broken && l.ID == last && l.Type == "gemini" })
 	}
 	f := newFolded(h)
+	for l := range in.Repeated {
+		f.repeat(&l)
+	}
 	for i := range lines[:ready] {
 		in.At(lines[i].at.At, lines[i].at.End)
 		f.line(in, &lines[i])
@@ -176,16 +179,24 @@ func (f *folded) emit(in *history.Intake) {
 	new.Metadata = session.JSONOf(map[string]any{"gemini-cli": about})
 	c := in.Conversation(new)
 	f.link(in, c)
+	if f.base = c.Base(); !slices.ContainsFunc(f.all, func(e *entry) bool { return !e.repeats && !isContext(&e.message) }) {
+		c.Silent = skipSilent // a session that is resumed begins a second file, and leaves it
+	}
 	for _, e := range f.all {
+		if e.repeats {
+			continue
+		}
 		if e.grown && e.Type == "gemini" {
 			e.longer = isShorter(in, c, e)
 		}
 		f.addEntry(in, c, e, directory)
 	}
 	for _, o := range f.compactions {
-		c.Compact(o.overlay())
+		if o.kept == nil || !o.kept.repeats {
+			c.Compact(f.overlay(&o))
+		}
 	}
-	if e := f.end(); e != nil && (c.Here == nil || c.Fresh() > 0) {
+	if e := f.end(); e != nil && !e.repeats && (c.Here == nil || c.Fresh() > 0) {
 		c.Head = e.tail()
 	}
 	if new.TitleSource == "source" {
@@ -208,7 +219,7 @@ func isShorter(in *history.Intake, c *history.Conversation, e *entry) bool {
 
 func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry, directory string) {
 	added := history.Entry{
-		Key: e.key(), Parent: e.parent.tail(), At: e.list.offset, Line: e.list.number,
+		Key: e.key(), Parent: f.tail(e.parent), At: e.list.offset, Line: e.list.number,
 		NoRecords: len(e.lines) == 0, Decode: e.decode,
 	}
 	for _, l := range e.lines {
@@ -222,9 +233,18 @@ func (f *folded) addEntry(in *history.Intake, c *history.Conversation, e *entry,
 	}
 }
 
+// tail names the message that follows what an entry became. That of a conversation which was handed over is its last
+// one.
+func (f *folded) tail(e *entry) string {
+	if e == nil || e.repeats {
+		return f.base
+	}
+	return e.tail()
+}
+
 // overlay says of a compaction what it stands for.
-func (o *compaction) overlay() history.Compaction {
-	c := history.Compaction{Key: o.summary.key(), ThroughKey: o.through.tail()}
+func (f *folded) overlay(o *compaction) history.Compaction {
+	c := history.Compaction{Key: o.summary.key(), ThroughKey: f.tail(o.through)}
 	c.Summary, c.CreatedAt = history.Plain(textOf(&o.summary.message)), o.summary.at
 	if o.kept != nil {
 		c.FirstKeptKey = o.kept.key()
