@@ -148,7 +148,7 @@ func (r *reader) record(l history.FileLine, raw jsontext.Value, at int64) {
 			id = r.fileID(raw)
 		}
 	}
-	item := r.item(o, role, history.LineKey(raw))
+	item := r.item(o, id, role, history.LineKey(raw))
 	item.At, item.Line = at, l.Number
 	w := r.session(id)
 	r.describe(w, o)
@@ -191,7 +191,7 @@ func (r *reader) conversation(l history.FileLine, o jsonx.Object, list jsontext.
 			continue
 		}
 		r.known = true
-		item := r.item(m, role, history.LineKey(fmt.Appendf(nil, "%s %d %s", id, i, raw)))
+		item := r.item(m, id, role, history.LineKey(fmt.Appendf(nil, "%s %d %s", id, i, raw)))
 		item.At, item.Line, item.NoRecords = at, l.Number, len(w.Items) > 0 && i > 0
 		w.Items = append(w.Items, item)
 	}
@@ -202,8 +202,9 @@ func (r *reader) describe(w *history.Whole, o jsonx.Object) {
 	w.New.CreatedAt = cmp.Or(w.New.CreatedAt, history.KnownTime(r.names.value(o, "timestamp")))
 }
 
-// item makes the message of a record.
-func (r *reader) item(o jsonx.Object, role session.Role, key string) history.Item {
+// item makes the message of a record. Names of messages may repeat in other conversations: a call has that of its
+// conversation, too.
+func (r *reader) item(o jsonx.Object, conversation string, role session.Role, key string) history.Item {
 	if id := r.names.text(o, "id"); id != "" {
 		key = id
 	} else {
@@ -220,7 +221,7 @@ func (r *reader) item(o jsonx.Object, role session.Role, key string) history.Ite
 	case session.Assistant:
 		item.Message = history.Say(role, at, append(thoughts(o), append(parts, r.calls(o)...)...)...)
 		item.Message.Model = r.names.text(o, "model")
-		item.Calls = usage(key, o.Inner("usage"), item.Message.Model, at)
+		item.Calls = usage(conversation+":"+key, o.Inner("usage"), item.Message.Model, at)
 	case session.User:
 		if results, rest := split(parts); len(results) > 0 && len(rest) == 0 { // Anthropic's
 			item.Message = history.Say(session.Tool, at, results...)
@@ -277,7 +278,7 @@ func (r *reader) calls(o jsonx.Object) (parts []session.Part) {
 
 // usage returns the row of the ledger of a reply that says what it used, in OpenAI's or Anthropic's words. A size in
 // tokens that a program estimated is none.
-func usage(key string, u jsonx.Object, model string, at session.Time) []history.Call {
+func usage(name string, u jsonx.Object, model string, at session.Time) []history.Call {
 	count := func(o jsonx.Object, keys ...string) int64 {
 		for _, key := range keys {
 			if n := history.Count(o.Get(key)); n > 0 {
@@ -286,7 +287,7 @@ func usage(key string, u jsonx.Object, model string, at session.Time) []history.
 		}
 		return 0
 	}
-	c := history.Call{Call: session.Call{ExternalID: "generic:" + key, Model: model, CreatedAt: at}}
+	c := history.Call{Call: session.Call{ExternalID: "generic:" + name, Model: model, CreatedAt: at}}
 	c.OutputTokens = count(u, "completion_tokens", "output_tokens", "completionTokens", "outputTokens")
 	if u.Has("input_tokens") || u.Has("inputTokens") { // without caches
 		c.InputTokens, c.CacheReadTokens = count(u, "input_tokens", "inputTokens"), count(u, "cache_read_input_tokens")
@@ -372,7 +373,7 @@ func (r *reader) rows(db *history.SQLite, columns []string, order, id string, w 
 		if role == "" {
 			role = session.System
 		}
-		item := r.item(o, role, history.LineKey(o.Value()))
+		item := r.item(o, id, role, history.LineKey(o.Value()))
 		w.Items = append(w.Items, item)
 		return nil
 	}, `SELECT `+selected(columns)+` FROM messages WHERE session_id = ? ORDER BY `+order, id)
