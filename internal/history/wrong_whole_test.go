@@ -11,9 +11,11 @@ import (
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/cursor"
+	"sessiond/internal/history/droid"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/vscodecopilot"
+	"sessiond/internal/history/windsurf"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -399,6 +401,102 @@ func ofCursor() program {
 		lines: lined{
 			file: text, says: func(_ int, text string) string { return say(text) },
 			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream %d"}`, i) },
+		},
+	}
+}
+
+func ofDroid() program {
+	const head = `{"type":"session_start","id":"s1","title":"t","version":2,"cwd":"/w"}`
+	const file = "s1.jsonl"
+	say := func(id, text string) string {
+		return `{"type":"message","id":"` + id + `","timestamp":"2026-09-29T01:00:00.000Z","message":{"role":"user",` +
+			`"content":[{"type":"text","text":` + quote(text) + `}]}}`
+	}
+	return program{
+		source: droid.New(historytest.NoEnv, historytest.Later),
+		good:   wrong{file: "s2.jsonl", text: lines(strings.Replace(head, "s1", "s2", 1), say("1", fine))},
+		wrong: []wrong{
+			{kind: "an empty file", file: file, says: "empty"},
+			{kind: "a wrong first line", file: file, text: lines("hello", say("1", "a")), says: "no session_start"},
+			{kind: "half a line", file: file, text: lines(head, say("1", "a")) + `{"type":`, has: "a"},
+			{kind: "half a line", file: "s1.settings.json", text: `{"tokenUsage":`, says: "cut off"},
+			{
+				kind: "invalid JSON in the middle", file: file, text: lines(head, say("1", "a"), `{"torn":`, say("2", "b")),
+				says: "JSON", line: 3, has: "b",
+			},
+			{kind: "invalid UTF-8", file: file, text: lines(head, say("1", "a"),
+				strings.Replace(say("2", "X"), "X", "\xff\xfe", 1)), has: "a"},
+			{kind: "a line of 50 MB", file: file, text: lines(head, say("1", wide), say("2", "after")), has: "after"},
+			{
+				kind: "a record of 65 MiB", file: file, text: lines(head, say("1", huge), say("2", "after")), says: "64 MiB",
+				line: 2,
+			},
+			{
+				kind: "10,001 levels", file: file, text: lines(head, say("1", "a"), `{"type":"x","z":`+deep+`}`, say("3", "b")),
+				says: "kept raw", line: 3, has: "b",
+			},
+			{
+				kind: "a cycle", file: file, has: "a",
+				text: lines(strings.Replace(head, `"cwd"`, `"parent":"s1","cwd"`, 1), say("1", "a")),
+			},
+			{
+				kind: "an orphan", file: file, has: "a",
+				text: lines(strings.Replace(head, `"cwd"`, `"parent":"gone","cwd"`, 1), say("1", "a")),
+			},
+			{kind: "a name twice", file: file, text: lines(head, say("1", "a"), say("1", "another"), say("2", "b")), has: "b"},
+			{kind: "no end of the last line", file: file, text: lines(head, say("1", "a")) + say("2", "b"), has: "b"},
+			{
+				kind: "two objects on a line", file: file, text: lines(head, say("1", "a")+say("2", "b"), `{"torn":`),
+				says: "JSON", line: 3, has: "b",
+			},
+			{kind: "an unknown type", file: file, text: lines(head, say("1", "a"), `{"type":"dream"}`), has: "a"},
+			{
+				kind: "an unknown version", file: file, has: "a",
+				text: lines(strings.Replace(head, `"version":2`, `"version":9`, 1), say("1", "a")),
+			},
+		},
+		none: noDatabase,
+		lines: lined{
+			file: file, head: []string{head}, says: func(i int, text string) string { return say(strconv.Itoa(i), text) },
+			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream %d"}`, i) },
+		},
+	}
+}
+
+func ofWindsurf() program {
+	const file = "transcripts/s1.jsonl"
+	say := func(text string) string {
+		return `{"type":"user_input","status":"done","user_input":{"user_response":` + quote(text) + `}}`
+	}
+	return program{
+		source: windsurf.New(historytest.NoEnv, historytest.Later),
+		good:   wrong{file: "transcripts/s2.jsonl", text: lines(say(fine))},
+		wrong: []wrong{
+			{kind: "an empty file", file: file, says: "empty"},
+			{kind: "a wrong first line", file: file, text: lines("hello", "world"), says: "no transcript of Windsurf"},
+			{kind: "half a line", file: file, text: lines(say("a")) + `{"type":`, has: "a"},
+			{
+				kind: "invalid JSON in the middle", file: file, text: lines(say("a"), `{"torn":`, say("b")), says: "JSON", line: 2,
+				has: "b",
+			},
+			{kind: "invalid UTF-8", file: file, text: lines(say("a"), strings.Replace(say("X"), "X", "\xff\xfe", 1)), has: "a"},
+			{kind: "a line of 50 MB", file: file, text: lines(say(wide), say("after")), has: "after"},
+			{kind: "a record of 65 MiB", file: file, text: lines(say(huge), say("after")), says: "64 MiB", line: 1},
+			{
+				kind: "10,001 levels", file: file, text: lines(say("a"), `{"type":"x","x":`+deep+`}`, say("b")), says: "nested",
+				line: 2, has: "b",
+			},
+			{kind: "no end of the last line", file: file, text: lines(say("a")) + say("b"), has: "b"},
+			{
+				kind: "two objects on a line", file: file, text: lines(say("a")+say("b"), `{"torn":`), says: "JSON", line: 2,
+				has: "b",
+			},
+			{kind: "an unknown type", file: file, text: lines(say("a"), `{"type":"dream","dream":{"of":"sheep"}}`), has: "a"},
+		},
+		none: append([]string{"a cycle", "an orphan", "a name twice", "an unknown version"}, noDatabase...),
+		lines: lined{
+			file: file, says: func(_ int, text string) string { return say(text) },
+			odd: func(i int) string { return fmt.Sprintf(`{"type":"dream","status":"%d"}`, i) }, told: "no step",
 		},
 	}
 }
