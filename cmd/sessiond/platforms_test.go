@@ -20,25 +20,36 @@ func TestPlacesOfEveryProgramOnEverySystem(t *testing.T) {
 		"claude-code": {".claude"}, "codex": {".codex"}, "copilot-cli": {".copilot"}, "gemini-cli": {".gemini/tmp"},
 		"opencode": {".local/share/opencode"}, "kilo": {".local/share/kilo"}, "openclaw": {".openclaw"},
 		"pi": {".pi/agent"}, "omp": {".omp/agent"}, "qwen-code": {".qwen"},
+		"cline":    {".cline/data/sessions", ".vscode-server/data/User/globalStorage/saoudrizwan.claude-dev/tasks"},
+		"continue": {".continue/sessions"}, "cursor": {".cursor/chats", ".cursor/projects"}, "droid": {".factory/sessions"},
+		"kimi-code": {".kimi-code/sessions", ".kimi/sessions"}, "windsurf": {".windsurf/transcripts"},
+		"roo-code": {".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+	}
+	inEditors := map[session.Source][]string{ // below the folder of an editor's data
+		"cursor": {"Cursor/User/globalStorage", "Cursor/User/workspaceStorage"}, "cline": {"Code/User/globalStorage"},
+		"roo-code": {"VSCodium/User/globalStorage"}, "vscode-copilot": {"Code/User", "Code - Insiders/User"},
 	}
 	for _, c := range []struct {
 		system  string
 		environ []string
 		home    string
 		goose   string
+		editors string // the folder of their data
 	}{
-		{"linux", []string{"HOME=/home/ana"}, "/home/ana", "/home/ana/.local/share/goose/sessions"},
+		{"linux", []string{"HOME=/home/ana"}, "/home/ana", "/home/ana/.local/share/goose/sessions", "/home/ana/.config"},
 		{
 			"darwin",
 			[]string{"HOME=/Users/ana"},
 			"/Users/ana",
 			"/Users/ana/Library/Application Support/Block/goose/data/sessions",
+			"/Users/ana/Library/Application Support",
 		},
 		{
 			"windows",
 			[]string{`USERPROFILE=C:\Users\ana`, `APPDATA=C:\Users\ana\AppData\Roaming`},
 			`C:/Users/ana`,
 			"C:/Users/ana/AppData/Roaming/Block/goose/data/sessions",
+			"C:/Users/ana/AppData/Roaming",
 		},
 	} {
 		a := &app{env: &env{system: c.system, environ: withHome(c.system, c.environ), now: time.Now}}
@@ -53,6 +64,9 @@ func TestPlacesOfEveryProgramOnEverySystem(t *testing.T) {
 			}
 			if source.Name() == "goose" {
 				want = []string{c.goose}
+			}
+			for _, below := range inEditors[source.Name()] {
+				want = append(want, c.editors+"/"+below)
 			}
 			for _, folder := range want {
 				if !slices.ContainsFunc(places, func(place string) bool { return folders.Within(place, folder) }) {

@@ -31,7 +31,8 @@ func wholeTalks() []talk {
 	}
 	return []talk{
 		{
-			source: cursor.New(historytest.NoEnv, historytest.Later), file: "globalStorage/state.vscdb", grows: true, latest: true, global: true,
+			source: cursor.New(historytest.NoUser, historytest.Later), file: "globalStorage/state.vscdb",
+			grows: true, latest: true, global: true,
 			tables: `CREATE TABLE IF NOT EXISTS ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
 				CREATE TABLE IF NOT EXISTS cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);`,
 			text: func(session, said string, outputs ...int64) string {
@@ -43,7 +44,8 @@ func wholeTalks() []talk {
 			},
 		},
 		{
-			source: vscodecopilot.New(historytest.NoEnv, historytest.Later), file: "chatSessions/*.jsonl", grows: true, latest: true, global: true,
+			source: vscodecopilot.New(historytest.NoUser, historytest.Later), file: "chatSessions/*.jsonl",
+			grows: true, latest: true, global: true,
 			text: func(session, said string, outputs ...int64) string {
 				all := []string{
 					fmt.Sprintf(`{"kind":0,"v":{"version":3,"creationDate":1767344460000,"sessionId":%q,"requests":[]}}`, uuid(session)),
@@ -57,19 +59,20 @@ func wholeTalks() []talk {
 			},
 		},
 		{
-			source: cline.New(historytest.NoEnv, historytest.Later), file: "sessions/*/*.messages.json", global: true,
+			source: cline.New(historytest.NoUser, historytest.Later), file: "sessions/*/*.messages.json", global: true,
 			text: func(session, said string, outputs ...int64) string {
 				return fmt.Sprintf(`{"version":1,"sessionId":%q,"messages":[{"id":"m1","role":"user","content":[{"type":"text","text":"asked in %s"}],"ts":1767344460000},
 					{"id":"m2","role":"assistant","content":[{"type":"text","text":%q}],"ts":1767344461000,"metrics":{"inputTokens":3,"outputTokens":%d}}]}`, session, session, said, last(outputs))
 			},
 		},
 		{
-			source: cline.NewRoo(historytest.NoEnv, historytest.Later), grows: true, latest: true,
+			source: cline.NewRoo(historytest.NoUser, historytest.Later), grows: true, latest: true,
 			file: "rooveterinaryinc.roo-cline/tasks/*/api_conversation_history.json", text: classic,
 			beside: "rooveterinaryinc.roo-cline/tasks/*/ui_messages.json", usage: events,
 		},
 		{
-			source: kimicode.New(historytest.NoEnv, historytest.Later), file: "sessions/wd_x/session_*/agents/main/wire.jsonl", global: true,
+			source: kimicode.New(historytest.NoEnv, historytest.Later), global: true,
+			file: "sessions/wd_x/session_*/agents/main/wire.jsonl",
 			text: func(session, said string, outputs ...int64) string {
 				return lines(`{"type":"metadata","protocol_version":"1.5","created_at":1767344460000}`,
 					fmt.Sprintf(`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"asked in %s"}],"id":"m1","origin":{"kind":"user"}},"time":1767344461000}`, session),
@@ -114,7 +117,8 @@ func wholeTalks() []talk {
 			},
 		},
 		{
-			source: droid.New(historytest.NoEnv, historytest.Later), file: "-w/*.jsonl", beside: "-w/*.settings.json", grows: true, latest: true,
+			source: droid.New(historytest.NoEnv, historytest.Later), file: "-w/*.jsonl", beside: "-w/*.settings.json",
+			grows: true, latest: true,
 			text: func(session, said string, _ ...int64) string {
 				return lines(fmt.Sprintf(`{"type":"session_start","id":%q,"title":"t","cwd":"/w"}`, session),
 					fmt.Sprintf(`{"type":"message","id":"m1","timestamp":"2026-01-02T09:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"asked in %s"}]}}`, session),

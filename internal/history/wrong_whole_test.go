@@ -108,7 +108,8 @@ func ofCline() program {
 	rows = append(rows, wrong{kind: "an orphan", file: d.file, text: strings.Replace(d.of(d.says(1, "a")), `"messages"`,
 		`"metadata":{"fork":{"forkedFromSessionId":"gone"}},"messages"`, 1), has: "a"})
 	return program{
-		source: cline.New(historytest.NoEnv, historytest.Later), good: d.good(), wrong: without(rows, "a file that vanishes"),
+		source: cline.New(historytest.NoUser, historytest.Later), good: d.good(),
+		wrong: without(rows, "a file that vanishes"),
 		none: append([]string{"a cycle", "a file that vanishes"}, noLines...),
 	}
 }
@@ -125,7 +126,7 @@ func ofRoo() program {
 		goodName: [2]string{"t1", "t2"},
 	}
 	return program{ // of a folder, whose files may vanish one by one
-		source: cline.NewRoo(historytest.NoEnv, historytest.Later), good: d.good(),
+		source: cline.NewRoo(historytest.NoUser, historytest.Later), good: d.good(),
 		wrong: without(d.rows(), "a file that vanishes", "a wrong first line"),
 		none:  append([]string{"a cycle", "an orphan", "a file that vanishes", "a wrong first line"}, noLines...),
 	}
@@ -304,7 +305,7 @@ func ofVSCodeCopilot() program {
 	}
 	wrongLine := "no operation of a chat"
 	return program{
-		source: vscodecopilot.New(historytest.NoEnv, historytest.Later), good: d.good(),
+		source: vscodecopilot.New(historytest.NoUser, historytest.Later), good: d.good(),
 		wrong: append(d.rows(),
 			wrong{kind: "an empty file", file: file, says: "empty"},
 			wrong{kind: "half a line", file: file, text: lines(head, say("1", "a")) + `{"kind":`, has: "a"},
@@ -354,7 +355,7 @@ func ofCursor() program {
 		return `{"role":"user","message":{"content":[{"type":"text","text":` + quote(said) + `}]}}`
 	}
 	return program{
-		source: cursor.New(historytest.NoEnv, historytest.Later),
+		source: cursor.New(historytest.NoUser, historytest.Later),
 		good:   wrong{file: db, text: tables + talk("good", `{"bubbleId":"b1"}`) + bubble("good:b1", fine)},
 		wrong: []wrong{
 			{kind: "an empty file", file: db, says: "empty"},

@@ -24,7 +24,8 @@ var (
 )
 
 // New makes the source of Cline, with its places from the environment.
-func New(env func(string) string, now func() time.Time) *history.Program {
+func New(user folders.User, now func() time.Time) *history.Program {
+	env := user.Getenv
 	data := env("CLINE_DATA_DIR")
 	if !filepath.IsAbs(data) {
 		if data = history.Expand("~/.cline/data", env); filepath.IsAbs(env("CLINE_DIR")) {
@@ -35,13 +36,13 @@ func New(env func(string) string, now func() time.Time) *history.Program {
 	if !filepath.IsAbs(sessions) {
 		sessions = history.FolderIn(data, "sessions")
 	}
-	places := append([]string{sessions, history.FolderIn(data, "tasks")}, tasks(env, clineFolders)...)
+	places := append([]string{sessions, history.FolderIn(data, "tasks")}, tasks(user, clineFolders)...)
 	return program(session.SourceCline, places, now)
 }
 
 // NewRoo makes the source of Roo Code and of its forks: Zoo Code, and Kilo Code until version 5.
-func NewRoo(env func(string) string, now func() time.Time) *history.Program {
-	return program(session.SourceRoo, tasks(env, rooFolders), now)
+func NewRoo(user folders.User, now func() time.Time) *history.Program {
+	return program(session.SourceRoo, tasks(user, rooFolders), now)
 }
 
 func program(source session.Source, places []string, now func() time.Time) *history.Program {
@@ -55,16 +56,16 @@ func program(source session.Source, places []string, now func() time.Time) *hist
 }
 
 // tasks returns the folders of tasks of some extensions, in all editors.
-func tasks(env func(string) string, extensions []string) (places []string) {
-	users := folders.User{Getenv: env}.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
+func tasks(user folders.User, extensions []string) (places []string) {
+	users := user.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Cursor", "Windsurf")
 	for _, server := range []string{"~/.vscode-server", "~/.vscode-remote", "~/.cursor-server"} {
-		if user := history.Expand(server+"/data/User", env); user != "" {
-			users = append(users, user)
+		if folder := history.Expand(server+"/data/User", user.Getenv); folder != "" {
+			users = append(users, folder)
 		}
 	}
-	for _, user := range users {
+	for _, folder := range users {
 		for _, extension := range extensions {
-			places = append(places, filepath.Join(user, "globalStorage", extension, "tasks"))
+			places = append(places, filepath.Join(folder, "globalStorage", extension, "tasks"))
 		}
 	}
 	return places

@@ -14,8 +14,8 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-func source(now func() time.Time) history.Source { return cline.New(historytest.NoEnv, now) }
-func roo(now func() time.Time) history.Source    { return cline.NewRoo(historytest.NoEnv, now) }
+func source(now func() time.Time) history.Source { return cline.New(historytest.NoUser, now) }
+func roo(now func() time.Time) history.Source    { return cline.NewRoo(historytest.NoUser, now) }
 
 func TestClaimsHold(t *testing.T) {
 	claims := historytest.Claims{New: source, Contexts: 5, Make: func(t *testing.T, folder string) {

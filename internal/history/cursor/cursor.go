@@ -20,14 +20,14 @@ import (
 )
 
 // New makes the source, with Cursor's places from the environment.
-func New(env func(string) string, now func() time.Time) *history.Program {
+func New(user folders.User, now func() time.Time) *history.Program {
 	var places []string
-	for _, user := range (folders.User{Getenv: env}).Editors("Cursor") {
-		places = append(places, filepath.Join(user, "globalStorage"), filepath.Join(user, "workspaceStorage"))
+	for _, folder := range user.Editors("Cursor") {
+		places = append(places, filepath.Join(folder, "globalStorage"), filepath.Join(folder, "workspaceStorage"))
 	}
-	home := env("CURSOR_CONFIG_DIR")
+	home := user.Getenv("CURSOR_CONFIG_DIR")
 	if !filepath.IsAbs(home) {
-		home = history.Expand("~/.cursor", env)
+		home = history.Expand("~/.cursor", user.Getenv)
 	}
 	for _, name := range []string{"chats", "acp-sessions", "projects"} {
 		places = append(places, history.FolderIn(home, name))

@@ -16,7 +16,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-func source(now func() time.Time) history.Source { return cursor.New(historytest.NoEnv, now) }
+func source(now func() time.Time) history.Source { return cursor.New(historytest.NoUser, now) }
 
 func TestClaimsHold(t *testing.T) {
 	claims := historytest.Claims{New: source, Contexts: 6, Make: func(t *testing.T, folder string) {

@@ -18,15 +18,15 @@ import (
 )
 
 // New makes the source, with the places of VS Code and of the editors that are built from it.
-func New(env func(string) string, now func() time.Time) *history.Program {
-	users := folders.User{Getenv: env}.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Positron")
-	if flatpak := history.Expand("~/.var/app/com.visualstudio.code/config/Code/User", env); flatpak != "" {
+func New(user folders.User, now func() time.Time) *history.Program {
+	users := user.Editors("Code", "Code - Insiders", "VSCodium", "Code - OSS", "Positron")
+	if flatpak := history.Expand("~/.var/app/com.visualstudio.code/config/Code/User", user.Getenv); flatpak != "" {
 		users = append(users, flatpak)
 	}
 	var places []string
-	for _, user := range users {
-		places = append(places, filepath.Join(user, "workspaceStorage"),
-			filepath.Join(user, "globalStorage", emptyWindows), filepath.Join(user, "globalStorage", transferred))
+	for _, folder := range users {
+		places = append(places, filepath.Join(folder, "workspaceStorage"),
+			filepath.Join(folder, "globalStorage", emptyWindows), filepath.Join(folder, "globalStorage", transferred))
 	}
 	return &history.Program{
 		Source: session.SourceVSCodeCopilot, Folders: history.InFolders(places...), Now: now, Search: search,

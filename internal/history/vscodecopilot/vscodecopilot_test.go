@@ -14,7 +14,7 @@ import (
 	"sessiond/internal/testkit/historytest"
 )
 
-func source(now func() time.Time) history.Source { return vscodecopilot.New(historytest.NoEnv, now) }
+func source(now func() time.Time) history.Source { return vscodecopilot.New(historytest.NoUser, now) }
 
 func TestClaimsHold(t *testing.T) {
 	claims := historytest.Claims{New: source, Contexts: 5, Make: func(t *testing.T, folder string) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/folders"
 	"sessiond/internal/history"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -44,6 +45,9 @@ func Later() time.Time { return time.Now().Add(24 * time.Hour) }
 
 // NoEnv is the environment of a host on which no program was ever used.
 func NoEnv(string) string { return "" }
+
+// NoUser is a user with that environment.
+var NoUser = folders.User{Getenv: NoEnv}
 
 // Import imports paths and checks what holds for every import.
 func (h *House) Import(paths ...string) history.Accounting {
