@@ -110,7 +110,7 @@ func ofCline() program {
 	return program{
 		source: cline.New(historytest.NoUser, historytest.Later), good: d.good(),
 		wrong: without(rows, "a file that vanishes"),
-		none: append([]string{"a cycle", "a file that vanishes"}, noLines...),
+		none:  append([]string{"a cycle", "a file that vanishes"}, noLines...),
 	}
 }
 
