@@ -54,6 +54,7 @@ func (a *app) completeFilters(cmd *cobra.Command) {
 	for flag, column := range map[string]store.Column{
 		"source": store.ColumnSource, "model": store.ColumnModel, "project": store.ColumnProject,
 		"directory": store.ColumnDirectory, "tag": store.ColumnTag,
+		"branch": store.ColumnBranch,
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string,
 			_ cobra.ShellCompDirective,

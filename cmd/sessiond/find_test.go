@@ -86,6 +86,10 @@ func (f *frontEnds) run(args ...string) string {
 func (f *frontEnds) get(from http.Handler, path string, q url.Values) string {
 	w := httptest.NewRecorder()
 	from.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path+"?"+q.Encode(), nil))
+	if to := w.Header().Get("Location"); w.Code == http.StatusSeeOther { // the page's own form has empty fields
+		w = httptest.NewRecorder()
+		from.ServeHTTP(w, httptest.NewRequest(http.MethodGet, to, nil))
+	}
 	return w.Body.String()
 }
 
@@ -105,7 +109,7 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		Title: "bank", Source: session.SourceClaudeCode, SourceID: "claude-1", Directory: in("bank"),
 		Model: "claude-opus-4-6", Key: "agent:bot:bank",
 	}, time.Hour, "money", "money")
-	garden := h.talk(store.NewSession{Title: "garden", Directory: in("garden"), Model: "gpt-5"}, 30*24*time.Hour, "money")
+	garden := h.talk(store.NewSession{Title: "garden", Directory: in("garden"), Model: "gpt-5", GitBranch: "spring"}, 30*24*time.Hour, "money")
 	helper := h.talk(store.NewSession{Title: "helper", Directory: in("bank"), ParentID: bank, Kind: "subagent"}, time.Hour,
 		"money")
 	h.change(func(s *store.Store) {
@@ -114,6 +118,14 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		testkit.Must(s.ChangeTags(t.Context(), store.Marking{Session: garden}, []string{"release"}, nil))(t)
 		first := session.MessageRef{Session: bank, Seq: 1}
 		testkit.Must(s.ChangeTags(t.Context(), store.Marking{Session: bank, Message: &first}, []string{"seed"}, nil))(t)
+	})
+	var began session.Time
+	h.change(func(s *store.Store) {
+		began = testkit.Must(s.Session(t.Context(), garden))(t).CreatedAt
+		testkit.Must(s.Append(t.Context(), store.Append{Session: helper, Messages: []session.Message{{
+			Kind: session.KindMessage, Role: session.Assistant, Origin: session.Model, InContext: true, Display: true,
+			Finish: session.FinishError, Parts: []session.Part{session.TextPart("overloaded")},
+		}}}))(t)
 	})
 	key := ""
 	h.change(func(s *store.Store) { key = testkit.Must(s.Session(t.Context(), bank))(t).Key })
@@ -142,6 +154,9 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		{"until", "7d", "before:7d", []session.ID{garden}},
 		{"tag", "Release", "", []session.ID{garden}},
 		{"tag", "seed", "", []session.ID{bank}}, // of a message
+		{"on", began.In(time.Local).Format("2006-01-02T15:04"), "", []session.ID{garden}},
+		{"branch", "Spring", "", []session.ID{garden}},
+		{"errors", "true", "", []session.ID{helper}},
 		{"starred", "true", "", []session.ID{garden}},
 		{"archived", "true", "", []session.ID{helper}},
 		{"trash", "true", "", nil},

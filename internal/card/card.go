@@ -134,30 +134,48 @@ func nounOf(n int64, noun string) string {
 // days draws the year as weeks from left to right, Monday at the top.
 func (p *Picture) days(y *analytics.Year, top float64) {
 	const step, side = 20, 16
-	most := int64(0)
-	for _, n := range y.ByDay {
-		most = max(most, n)
-	}
 	first := time.Date(y.Year, 1, 1, 0, 0, 0, 0, time.UTC)
-	offset := (int(first.Weekday()) + 6) % 7 // days of its week before it
-	for day := first; day.Year() == y.Year; day = day.AddDate(0, 0, 1) {
-		place := offset + day.YearDay() - 1
-		x := margin + float64(place/7*step)
-		if day.Day() == 1 {
-			p.write(x, top-12, 14, start, soft, day.Format("Jan"))
+	for _, c := range Cells(first, first.AddDate(1, 0, -1), y.ByDay) {
+		x := margin + float64(c.Week*step)
+		if c.Day.Day() == 1 {
+			p.write(x, top-12, 14, start, soft, c.Day.Format("Jan"))
 		}
-		p.box(x, top+float64(place%7*step), side, side, 3, shadeOf(y.ByDay[day.Format(time.DateOnly)], most))
+		p.box(x, top+float64(c.Weekday*step), side, side, 3, shades[c.Shade])
 	}
 }
 
-// shadeOf returns the colour of a day with n prompts: by its square root, so that one long day does not make the
+// Cell is a day of a heat map.
+type Cell struct {
+	Day     time.Time // its midnight, UTC
+	Prompts int64
+	Week    int // its column, from 0
+	Weekday int // its row; 0 is Monday
+	Shade   int // 0 (no prompt) to 4
+}
+
+// Cells places the days from the first to the last one as weeks, with the prompts that byDay (YYYY-MM-DD) has.
+func Cells(first, last time.Time, byDay map[string]int64) (cells []Cell) {
+	most := int64(0)
+	for _, n := range byDay {
+		most = max(most, n)
+	}
+	place := (int(first.Weekday()) + 6) % 7 // days of its week before it
+	for day := first; !day.After(last); day = day.AddDate(0, 0, 1) {
+		n := byDay[day.Format(time.DateOnly)]
+		cells = append(cells, Cell{day, n, place / 7, place % 7, shadeOf(n, most)})
+		place++
+	}
+	return cells
+}
+
+// shadeOf returns the shade of a day with n prompts: by its square root, so that one long day does not make the
 // others alike.
-func shadeOf(n, most int64) color.RGBA {
+func shadeOf(n, most int64) int {
 	if n <= 0 || most <= 0 {
-		return shades[0]
+		return 0
 	}
 	steps := float64(len(shades) - 1)
-	return shades[int(math.Ceil(steps*math.Sqrt(float64(n)/float64(most))))]
+	return int(math.Ceil(steps * math.Sqrt(float64(n)/float64(most))))
 }
 
 // mostPrograms is how many programs have a line.

@@ -65,7 +65,7 @@ func TestDraw(t *testing.T) {
 
 func TestShadesTellDaysApart(t *testing.T) {
 	for n, want := range map[int64]int{0: 0, 1: 1, 300: 3, 1000: 4} {
-		if got := shadeOf(n, 1000); got != shades[want] {
+		if got := shadeOf(n, 1000); got != want {
 			t.Errorf("%d of 1000: %v", n, got)
 		}
 	}

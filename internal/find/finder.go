@@ -68,7 +68,11 @@ func (f *Finder) Filter(ctx context.Context, r Request) (store.Filter, error) {
 func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 	out := store.Filter{
 		Owner: r.Owner, Host: r.Host, Archived: r.Archived, Starred: r.Starred, People: r.People, Metadata: r.Metadata,
-		Roots: r.Roots, Directory: r.Exact, Among: map[store.Column][]string{},
+		Roots: r.Roots, Directory: r.Exact, Errors: r.Errors, Among: map[store.Column][]string{},
+	}
+	var err error
+	if out.Prompted, err = f.prompted(r.On); err != nil {
+		return out, err
 	}
 	if err := f.among(ctx, &out, "model", r.Model); err != nil {
 		return out, err
@@ -77,6 +81,9 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 		return out, err
 	}
 	if err := f.among(ctx, &out, "tag", r.Tag); err != nil {
+		return out, err
+	}
+	if err := f.among(ctx, &out, "branch", r.Branch); err != nil {
 		return out, err
 	}
 	for _, link := range []struct{ kind, text string }{
@@ -101,7 +108,7 @@ func (f *Finder) facts(ctx context.Context, r *Request) (store.Filter, error) {
 // columns are the filters whose texts are names of values.
 var columns = map[string]store.Column{
 	"source": store.ColumnSource, "project": store.ColumnProject, "model": store.ColumnModel,
-	"directory": store.ColumnDirectory, "tag": store.ColumnTag,
+	"directory": store.ColumnDirectory, "tag": store.ColumnTag, "branch": store.ColumnBranch,
 }
 
 // among adds the values that the text of a filter names; "" adds none.
@@ -217,6 +224,27 @@ func Moment(name, text string, now time.Time) (*session.Time, error) {
 			At(name, "not a time")
 	}
 	return new(session.At(at)), nil
+}
+
+// prompted parses the filter on, in the store's zone; nil for "". Codes: Invalid.
+func (f *Finder) prompted(text string) (*store.Between, error) {
+	if text == "" {
+		return nil, nil
+	}
+	span, ok := when.Parse(text, f.Now().In(f.Store.Zone()))
+	if !ok {
+		return nil, session.Errorf(session.Invalid, "on %.40q is not a time: write %s", text, when.Forms).
+			At("on", "not a time")
+	}
+	switch {
+	case span.To.IsZero() && strings.Contains(text, ":"):
+		span.To = span.From.Add(time.Hour)
+	case span.To.IsZero():
+		span.To = f.Now()
+	}
+	in := store.Between{From: session.At(span.From), To: session.At(span.To)}
+	in.FirstDay, in.LastDay = in.From.Day(f.Store.Zone()), in.To.Day(f.Store.Zone())
+	return &in, nil
 }
 
 // Found is the answer to a search.

@@ -19,10 +19,11 @@ type Request struct {
 
 	Source, Project, Model, Directory string // a name as lists have it, or a part of one; folders also as a path
 	Session, Key, Role                string
-	Owner, Host, Tag                  string
+	Owner, Host, Tag, Branch          string
 	Parent, Children, Forks           string // a session: forks and children of it, or one kind of them
 	Since, Until                      string // of a search: of its messages; of a list: when a session was active
-	Starred, Archived, Trash          bool
+	On                                string // when a person wrote in the session: a day, or a time, of which it is the hour
+	Starred, Archived, Trash, Errors  bool
 	Metadata                          map[string]string
 
 	// People leaves out sub-agents and automated sessions.
@@ -130,6 +131,18 @@ var Filters = []Filter{
 	{
 		Name: "tag", Uses: Lists | Searches, text: func(r *Request) *string { return &r.Tag },
 		Help: "only with this `TAG`, on the session or on one of its messages",
+	},
+	{
+		Name: "on", Uses: Lists | Searches, text: func(r *Request) *string { return &r.On },
+		Help: "only with a prompt on this `DAY` or in this week or month; of a time (2026-02-11T10:00) in the hour from then",
+	},
+	{
+		Name: "branch", Uses: Lists | Searches, text: func(r *Request) *string { return &r.Branch },
+		Help: "only on this git `BRANCH`, or a part of its name",
+	},
+	{
+		Name: "errors", Uses: Lists | Searches, on: func(r *Request) *bool { return &r.Errors },
+		Help: "only with a reply or a model call that failed",
 	},
 	{
 		Name: "starred", Uses: Lists | Searches, on: func(r *Request) *bool { return &r.Starred },

@@ -33,8 +33,16 @@ type Filter struct {
 	AnyState   bool // archived ones, too
 	Trash      bool
 	Starred    bool
+	Errors     bool              // with a reply or a call that failed
+	Prompted   *Between          // with a prompt of a person in this time; nil: any
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // names under metadata → text; a.b is the field "a.b", or b in a
+}
+
+// Between is a time from one moment to another, which is not in it, and the days that it touches.
+type Between struct {
+	From, To          session.Time
+	FirstDay, LastDay string // in the store's zone
 }
 
 // Page says which piece of a list is read.
@@ -192,7 +200,7 @@ func (f Filter) conditions() (c conditions) {
 		}
 	}
 	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
-		is := "s." + column.name() + " IN (SELECT value FROM json_each(?))"
+		is := "s." + column.column() + " IN (SELECT value FROM json_each(?))"
 		if column == ColumnTag {
 			is = "s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))"
 		}
@@ -206,6 +214,14 @@ func (f Filter) conditions() (c conditions) {
 	c.contains(f.Query, "s.title", "s.id", "s.source_id")
 	if f.Starred {
 		add("s.starred_at IS NOT NULL")
+	}
+	if f.Errors {
+		add(`(s.id IN (SELECT session_id FROM calls WHERE status = 'failed') OR
+			s.id IN (SELECT session_id FROM messages WHERE finish = 'error'))`)
+	}
+	if b := f.Prompted; b != nil {
+		add(`s.id IN (SELECT session_id FROM messages WHERE origin = 'person' AND day BETWEEN ? AND ?
+			AND created_at >= ? AND created_at < ?)`, b.FirstDay, b.LastDay, b.From, b.To)
 	}
 	if f.People {
 		add("s.kind = 'chat' AND s.parent_kind <> 'child'")

@@ -25,14 +25,23 @@ const (
 	ColumnDirectory
 	ColumnProject
 	ColumnTag // of the session or one of its messages
+	ColumnBranch
 )
 
 func (c Column) name() string {
-	return [...]string{"source", "model", "directory", "project", "tag"}[c]
+	return [...]string{"source", "model", "directory", "project", "tag", "branch"}[c]
 }
 
 func (c Column) plural() string {
-	return [...]string{"sources", "models", "directories", "projects", "tags"}[c]
+	return [...]string{"sources", "models", "directories", "projects", "tags", "branches"}[c]
+}
+
+// column is where sessions have it.
+func (c Column) column() string {
+	if c == ColumnBranch {
+		return "git_branch"
+	}
+	return c.name()
 }
 
 func (c Column) isFolder() bool { return c == ColumnDirectory || c == ColumnProject }
@@ -52,8 +61,8 @@ func (s *Store) Values(ctx context.Context, of Column) ([]Value, error) {
 		err := s.Reader().SelectContext(ctx, &values, fmt.Sprintf(tagsInUse, in), args...)
 		return values, session.Wrap(err, "list the tags")
 	}
-	err := s.Reader().SelectContext(ctx, &values, `SELECT s.`+of.name()+` AS text, COUNT(*) AS n FROM sessions s
-		WHERE s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL AND s.`+of.name()+` <> ''`+in+` GROUP BY 1 ORDER BY n DESC, text`, args...)
+	err := s.Reader().SelectContext(ctx, &values, `SELECT s.`+of.column()+` AS text, COUNT(*) AS n FROM sessions s
+		WHERE s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL AND s.`+of.column()+` <> ''`+in+` GROUP BY 1 ORDER BY n DESC, text`, args...)
 	return values, session.Wrap(err, "values of %s", of.name())
 }
 

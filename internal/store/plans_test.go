@@ -54,6 +54,8 @@ func useEverything(t *testing.T, s *Store) {
 		return session.ModelInfo{}, false
 	}))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
+	testkit.Must(s.Activity(ctx, "2026-01-01", "2026-12-31", nil, nil))(t)
+	testkit.Must(s.Facets(ctx, Filter{People: true}, 10))(t)
 	large := testkit.Must(s.Append(ctx, Append{
 		Session:  sess.ID,
 		Messages: []session.Message{says(session.User, strings.Repeat("y", 2*pieceSize))},
@@ -334,6 +336,8 @@ func fineToScan(query, detail string) bool {
 		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
 	case query == reportedSizes:
 		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
+	case strings.HasPrefix(query, facetsOf): // groups the newest sessions, at most so many
+		return detail == "SCAN counted" || detail == "USE TEMP B-TREE FOR GROUP BY"
 	case query == nearestAbove: // sorts the few folders above one
 		return strings.Contains(detail, "TEMP B-TREE")
 	case query == messagesByID.messages, query == messagesByID.parts:

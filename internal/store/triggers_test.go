@@ -124,6 +124,7 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		{134, []string{`ALTER TABLE store DROP COLUMN mended`}},
 		{158, []string{`DROP TABLE limits`}},
 		{172, []string{`DROP TABLE source_transcripts`, `DROP TABLE source_lines`, `DROP TABLE source_sessions`}},
+		{173, []string{`DROP INDEX messages_failed`}},
 	} {
 		if added.by >= version {
 			statements = append(statements, added.undo...)

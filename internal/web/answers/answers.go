@@ -4,6 +4,8 @@ package answers
 
 import (
 	"context"
+	"io"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -119,4 +121,20 @@ func (b *Budget) patience() time.Duration {
 		return b.Patience
 	}
 	return patience
+}
+
+// writePatience is how long one write of a long answer may take.
+const writePatience = 2 * time.Minute
+
+// Patient returns a writer of a long answer: it limits the time of each write, not of the whole answer.
+func Patient(w http.ResponseWriter) io.Writer { return patient{w, http.NewResponseController(w)} }
+
+type patient struct {
+	http.ResponseWriter
+	control *http.ResponseController
+}
+
+func (p patient) Write(b []byte) (int, error) {
+	_ = p.control.SetWriteDeadline(time.Now().Add(writePatience)) // fails only without deadlines
+	return p.ResponseWriter.Write(b)
 }

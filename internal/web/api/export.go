@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -12,6 +11,7 @@ import (
 	"sessiond/internal/export"
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
+	"sessiond/internal/web/answers"
 )
 
 type exportInput struct {
@@ -19,9 +19,6 @@ type exportInput struct {
 	Format string `query:"format" doc:"jsonl (the default): everything, for an import; md, html: for people; openai: one line of messages; pi, goose: a file of that program"`
 	Redact bool   `query:"redact" doc:"Mask well-known secret patterns"`
 }
-
-// exportPatience is how long one write of an export may take.
-const exportPatience = 2 * time.Minute
 
 // exportSession streams a session. A failure after the first byte closes the connection.
 func (s *Server) exportSession(ctx context.Context, in *exportInput) (*huma.StreamResponse, error) {
@@ -43,25 +40,13 @@ func (s *Server) exportSession(ctx context.Context, in *exportInput) (*huma.Stre
 		_, w := humago.Unwrap(hctx)
 		w.Header().Set("Content-Type", format.MediaType())
 		w.Header().Set("Content-Disposition", "attachment; filename="+strconv.Quote(string(in.ID)+format.Extension()))
-		out := patient{w, http.NewResponseController(w)}
-		if _, err := export.Write(ctx, out, s.Store, format, []session.ID{in.ID}, opt); err != nil {
+		if _, err := export.Write(ctx, answers.Patient(w), s.Store, format, []session.ID{in.ID}, opt); err != nil {
 			if ctx.Err() == nil {
 				s.log.Error().Err(err).Str("session", string(in.ID)).Msg("an export failed")
 			}
 			panic(http.ErrAbortHandler)
 		}
 	}}, nil
-}
-
-// patient limits the time of each write, not of the whole answer.
-type patient struct {
-	http.ResponseWriter
-	control *http.ResponseController
-}
-
-func (p patient) Write(b []byte) (int, error) {
-	_ = p.control.SetWriteDeadline(time.Now().Add(exportPatience)) // fails only without deadlines
-	return p.ResponseWriter.Write(b)
 }
 
 // streams declares the media types of an export.

@@ -147,6 +147,9 @@ type SessionFilters struct {
 	Children  string `query:"children" doc:"Only sub-agents that this session started"`
 	Forks     string `query:"forks" doc:"Only forks of this session"`
 	Tag       string `query:"tag" doc:"Only sessions with this tag, on them or on one of their messages: the tag, or a part of it"`
+	On        string `query:"on" doc:"Only sessions with a prompt of a person on this day or in this week or month; of a time (2026-02-11T10:00) in the hour from then"`
+	Branch    string `query:"branch" doc:"Only sessions on this git branch, or with this part of its name"`
+	Errors    bool   `query:"errors" doc:"Only sessions with a reply or a model call that failed"`
 	Starred   bool   `query:"starred" doc:"Only starred sessions"`
 	Archived  bool   `query:"archived" doc:"Only archived sessions, which lists leave out"`
 }

@@ -110,7 +110,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !isFragment(r) {
-		t.Said = takeSaid(w, r, sess.ID)
+		t.Said = takeSaid(w, r, "/s/"+string(sess.ID))
 	}
 	if t.Marks, err = p.readMarks(ctx, sess.ID); err != nil {
 		return err

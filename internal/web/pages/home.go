@@ -21,12 +21,15 @@ import (
 const (
 	homeRows = 60
 	homeHits = 20
-	mostTags = 8 // that are offered as filters
 )
 
 // homePage is the list of sessions, or what a search found.
 type homePage struct {
 	Chips  []chip
+	Form   filterForm
+	Year   *yearMap // nil: not shown
+	Back   string   // address of this view
+	Said   string   // what an action did
 	Days   []day
 	Next   string // address of the older sessions
 	Hits   []sessionHit
@@ -79,9 +82,23 @@ type passage struct {
 
 func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
+	if clean := withoutEmpty(q); len(clean) < len(q) { // of a form: the address is a link to this view
+		to := address("/", clean)
+		if !isFragment(r) {
+			http.Redirect(w, r, to, http.StatusSeeOther)
+			return nil
+		}
+		w.Header().Set("HX-Push-Url", to)
+		q = clean
+	}
 	wanted := find.FromQuery(q)
 	wanted.Text = strings.TrimSpace(wanted.Text)
-	page := homePage{Query: wanted.Text, Chips: chips(q, append(find.Names(find.Lists), "all"))}
+	page := homePage{
+		Query: wanted.Text, Chips: chips(q, append(find.Names(find.Lists), "all")), Back: address("/", q),
+	}
+	if !isFragment(r) {
+		page.Said = takeSaid(w, r, "/")
+	}
 	var err error
 	if page.Query != "" {
 		page.Search, page.Chips = true, chips(q, find.Names(find.Searches))
@@ -92,12 +109,15 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	if session.CodeOf(err) == session.NotFound { // the name of a filter
 		page.Notes, err = []string{sentence(err.Error())}, nil
 	}
+	if page.Form.Selects == nil && err == nil {
+		err = p.fillForm(r.Context(), &page, q, store.Filter{}, false)
+	}
 	if err != nil {
 		return err
 	}
 	return p.show(w, r, "home", frame{
 		Title: "Sessions", Place: "sessions", Query: page.Query,
-		Keep: chips(q, find.Names(find.Searches)), Body: page,
+		Keep: chips(q, find.Names(find.Searches)), Body: page, packed: true,
 	})
 }
 
@@ -140,36 +160,21 @@ func address(path string, q url.Values, changes ...string) string {
 
 func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted find.Request) error {
 	wanted.People = q.Get("all") == "" && wanted.Folds()
-	if wanted.Since == "" {
-		page.Offers = append(page.Offers, offer{"last 7 days", address("/", q, "since", "7d", "cursor", "")})
-	}
-	if wanted.People {
-		page.Offers = append(page.Offers, offer{
-			"with sub-agents and automated sessions",
-			address("/", q, "all", "1", "cursor", ""),
-		})
-	}
-	for _, on := range []struct {
-		name string
-		is   bool
-	}{{"starred", wanted.Starred}, {"archived", wanted.Archived}} {
-		if !on.is {
-			page.Offers = append(page.Offers, offer{on.name, address("/", q, on.name, "true", "cursor", "")})
-		}
-	}
-	if wanted.Tag == "" {
-		tags, err := p.Store.Values(ctx, store.ColumnTag)
-		if err != nil {
-			return err
-		}
-		for _, t := range tags[:min(len(tags), mostTags)] {
-			name := "#" + t.Text + " (" + transcript.Count(t.Sessions) + ")"
-			page.Offers = append(page.Offers, offer{name, address("/", q, "tag", t.Text, "cursor", "")})
-		}
-	}
-	sessions, next, err := p.finder().List(ctx, wanted, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
+	filter, err := p.finder().Filter(ctx, wanted)
 	if err != nil {
 		return err
+	}
+	sessions, next, err := p.Store.Sessions(ctx, filter, store.Page{Limit: homeRows, Cursor: q.Get("cursor")})
+	if err != nil {
+		return err
+	}
+	if err := p.fillForm(ctx, page, q, filter, true); err != nil {
+		return err
+	}
+	if q.Get("cursor") == "" && wanted.Folds() {
+		if page.Year, err = p.yearMap(ctx, q, filter); err != nil {
+			return err
+		}
 	}
 	if next != "" {
 		page.Next = address("/", q, "cursor", next)
@@ -187,7 +192,9 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 		measure := measures[s.ID]
 		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure)}
 		r.Project = names.With(s.Project, s.Directory)
-		r.Cost, _ = transcript.CostCell(s, &measure, wanted.People)
+		if r.Cost, _ = transcript.CostCell(s, &measure, wanted.People); r.CostWords == r.Cost {
+			r.CostWords = ""
+		}
 		if measure.Rollup != nil {
 			r.Children, r.Below = measure.Rollup.Children, address("/", url.Values{}, "parent", string(s.ID))
 			page.Folds = page.Folds || wanted.People

@@ -443,7 +443,7 @@ func TestHome(t *testing.T) {
 	home := has(t, k.open("/"), "Today", "Sunday, 8 February", "Boats &lt;script&gt;", "+1", "Kites in the wind",
 		"/?project=%2Fhome%2Fme%2Fboats")
 	hasNot(t, home, "A helper of boats", "A nightly run", "<script>alert")
-	has(t, home, `<a class="offer" href="/?all=1">with sub-agents and automated sessions</a>`)
+	has(t, home, `<input type="checkbox" name="all" value="1"> sub-agents`)
 	has(t, k.open("/?all=1"), "A helper of boats", "A nightly run", "all: 1")
 	has(t, k.open("/?q=harbour&project=/home/me/boats&since=7d"), `name="project" value="/home/me/boats"`,
 		"project: /home/me/boats", "since: 7d", "<mark>harbour</mark>")

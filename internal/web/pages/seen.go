@@ -241,26 +241,31 @@ func (p *Pages) act(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	http.SetCookie(w, saidCookie(id, url.QueryEscape(said), 60))
+	http.SetCookie(w, saidCookie("/s/"+string(id), url.QueryEscape(said), 60))
 	http.Redirect(w, r, to, http.StatusSeeOther)
 	return nil
 }
 
 // saidCookie hands what an action did to the page that is shown next. In its address, others could write it.
-func saidCookie(id session.ID, value string, seconds int) *http.Cookie {
+func saidCookie(path, value string, seconds int) *http.Cookie {
+	name := "said"
+	if path == "/" { // which browsers send to all pages
+		name = "did"
+	}
 	return &http.Cookie{
-		Name: "said", Value: value, Path: "/s/" + string(id), MaxAge: seconds, HttpOnly: true,
+		Name: name, Value: value, Path: path, MaxAge: seconds, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode,
 	}
 }
 
 // takeSaid returns what the action before did, once.
-func takeSaid(w http.ResponseWriter, r *http.Request, id session.ID) string {
-	c, err := r.Cookie("said")
+func takeSaid(w http.ResponseWriter, r *http.Request, path string) string {
+	over := saidCookie(path, "", -1)
+	c, err := r.Cookie(over.Name)
 	if err != nil {
 		return ""
 	}
-	http.SetCookie(w, saidCookie(id, "", -1))
+	http.SetCookie(w, over)
 	said, err := url.QueryUnescape(c.Value)
 	if err != nil {
 		return ""

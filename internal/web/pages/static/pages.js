@@ -232,8 +232,13 @@
       else if (/^compaction|^head/.test(e.type)) say('The conversation changed: ' + e.type.replace('.', ' ') + '.', location.href, true);
     }
     if (row) {
-      const dot = $('.live', row);
-      if (!dot) return;
+      let dot = $('.live', row);
+      if (!dot) {
+        dot = document.createElement('span');
+        dot.className = 'live';
+        dot.title = 'messages arrive now';
+        $('.title', row).append(dot);
+      }
       dot.hidden = false;
       clearTimeout(dot.timer);
       dot.timer = setTimeout(() => { dot.hidden = true; }, 15000);
