@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -247,6 +249,95 @@ func TestFullDiskLosesNothingAcknowledged(t *testing.T) {
 		}
 	}
 	a.mustHold(t, filepath.Join(dir, "sessiond", "sessions.db"))
+}
+
+// commandIn runs sessiond in a home folder of its own and returns what it prints.
+func commandIn(home string, args ...string) (string, error) {
+	cmd := exec.Command("sessiond", args...)
+	cmd.Dir, cmd.Env = "/", []string{"HOME=" + home, "PATH=/usr/bin:/bin", "TMPDIR=" + os.TempDir()}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// longHistory writes histories of pi with some kilobytes in each of their messages.
+func longHistory(t *testing.T, home string, sessions, messages int) {
+	t.Helper()
+	folder := filepath.Join(home, ".pi", "agent", "sessions", "garden")
+	testkit.Check(t, os.MkdirAll(folder, 0o700))
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for s := range sessions {
+		var text strings.Builder
+		fmt.Fprintf(&text, `{"type":"session","version":3,"id":"s%d","timestamp":"2026-02-03T09:00:00.000Z",`+
+			`"cwd":"/garden"}`+"\n", s)
+		for m := range messages {
+			parent := "null"
+			if m > 0 {
+				parent = fmt.Sprintf(`"%04x%04x"`, s, m)
+			}
+			fmt.Fprintf(&text, `{"type":"message","id":"%04x%04x","parentId":%s,"timestamp":"2026-02-03T09:00:02.000Z",`+
+				`"message":{"role":"user","content":[{"type":"text","text":"`, s, m+1, parent)
+			for range 300 {
+				fmt.Fprintf(&text, "%x ", rnd.Uint64())
+			}
+			text.WriteString(`"}],"timestamp":1770109202000}}` + "\n")
+		}
+		testkit.Check(t, os.WriteFile(filepath.Join(folder, fmt.Sprintf("s%d.jsonl", s)), []byte(text.String()), 0o600))
+	}
+}
+
+// The first import meets a full disk: it says so, what it stored can be read, and with room the next one stores the rest
+// once.
+func TestFullDiskDuringTheFirstImport(t *testing.T) {
+	t.Parallel()
+	home, dir := t.TempDir(), smallDisk(t, 3)
+	longHistory(t, home, 6, 120)
+	db := "--db=" + filepath.Join(dir, "sessions.db")
+	out, err := commandIn(home, "import", "--yes", db)
+	if err == nil || !strings.Contains(out, "the disk or the database is full") || !strings.Contains(out, "make room") ||
+		!strings.Contains(out, "the import stopped early; the next import continues from here") {
+		t.Errorf("on a full disk the import ends with %v and prints\n%s", err, out)
+	}
+	if out, err := commandIn(home, "ls", db); err != nil || !strings.Contains(out, "garden") {
+		t.Errorf("ls ends with %v and prints\n%s", err, out)
+	}
+	testkit.Check(t, syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=64m"))
+	if out, err := commandIn(home, "import", "--yes", db); err != nil {
+		t.Errorf("with room the import ends with %v and prints\n%s", err, out)
+	}
+	out, err = commandIn(home, "query", db, "SELECT COUNT(*), SUM(message_count) FROM sessions")
+	if err != nil || !regexp.MustCompile(`\b6 +720\b`).MatchString(out) {
+		t.Errorf("%v, and the sessions and messages are\n%s", err, out)
+	}
+	if out, err := commandIn(home, "doctor", db); err != nil {
+		t.Errorf("doctor ends with %v and prints\n%s", err, out)
+	}
+}
+
+// On a home folder that cannot be written each command says what to do, and none speaks of another database.
+func TestReadOnlyHome(t *testing.T) {
+	t.Parallel()
+	home := smallDisk(t, 4)
+	longHistory(t, home, 1, 2)
+	testkit.Check(t, syscall.Mount("tmpfs", home, "tmpfs", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	for _, c := range []struct{ command, says string }{
+		{"import --yes", "mounted read-only, or name a file elsewhere with --db"},
+		{"append --new user hello", "mounted read-only, or name a file elsewhere with --db"},
+		{"serve --listen 127.0.0.1:0", "name a database file elsewhere with --db"},
+		{"connect pi --yes", "read-only file system"},
+	} {
+		out, err := commandIn(home, strings.Fields(c.command)...)
+		if err == nil || !strings.Contains(out, c.says) || strings.Contains(out, "PostgreSQL") {
+			t.Errorf("%s ends with %v and prints\n%s", c.command, err, out)
+		}
+	}
+	db := "--db=" + filepath.Join(t.TempDir(), "sessions.db")
+	for _, command := range []string{
+		"import --yes " + db, "ls " + db, "demo ls", "statusline", "hook claude-code session-start", "uninstall --yes",
+	} {
+		if out, err := commandIn(home, strings.Fields(command)...); err != nil {
+			t.Errorf("%s ends with %v and prints\n%s", command, err, out)
+		}
+	}
 }
 
 // After a clean stop the file has no log, and a full disk has no room for one.

@@ -31,10 +31,11 @@ func buildVersion() api.Version {
 
 func versionLine() string {
 	v := buildVersion()
-	about := []string{v.Go}
+	system := runtime.GOOS + "/" + runtime.GOARCH // says when an emulator runs the program of another processor
+	about := []string{system, v.Go}
 	if v.Commit != "" {
 		day, _, _ := strings.Cut(v.Date, "T")
-		about = []string{"commit " + v.Commit[:min(12, len(v.Commit))], day, v.Go}
+		about = []string{system, "commit " + v.Commit[:min(12, len(v.Commit))], day, v.Go}
 	}
 	return fmt.Sprintf("sessiond %s (%s)\n", v.Version, strings.Join(about, ", "))
 }

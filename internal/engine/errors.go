@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"syscall"
 	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
@@ -87,10 +88,10 @@ func openError(path string, besideLog bool, err error) error {
 		return session.Errorf(session.Invalid,
 			"%s is damaged; run `sessiond doctor`, and if that cannot open it either, restore a backup: %w", path, err)
 	case code == sqlite3.SQLITE_READONLY, code == sqlite3.SQLITE_CANTOPEN, code == sqlite3.SQLITE_PERM,
-		errors.Is(err, fs.ErrPermission):
+		errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return session.Errorf(session.Forbidden,
-			"%s cannot be opened by this user: check the permissions of the file and its folder, "+
-				"and whether the disk is mounted read-only: %w", path, err)
+			"%s cannot be opened by this user: check the permissions of the file and its folder, and whether the disk is "+
+				"mounted read-only, or name a file elsewhere with --db: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return session.Errorf(session.NotFound,
 			"%s does not exist yet: `sessiond import` fills it with the histories of your agents, `sessiond serve` begins it",

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
@@ -183,7 +184,7 @@ func stateOf(err error) State {
 	case isUnreachable(err):
 		return StateUnreachable
 	case code&0xff == sqlite3.SQLITE_FULL, code == sqlite3.SQLITE_IOERR_SHMSIZE, PostgresCode(err) == diskFull,
-		session.CodeOf(err) == session.StorageFull:
+		session.CodeOf(err) == session.StorageFull, errors.Is(err, syscall.ENOSPC):
 		return StateFull
 	case code&0xff == sqlite3.SQLITE_IOERR, code&0xff == sqlite3.SQLITE_READONLY, code&0xff == sqlite3.SQLITE_CANTOPEN,
 		PostgresCode(err) == readOnlyTransaction, errors.Is(err, errServerReadOnly):

@@ -57,8 +57,9 @@ func isUnreachable(err error) bool {
 		return strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P") || code == tooManyConnections ||
 			code == idleInTransaction
 	}
-	var network net.Error
-	return errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) ||
+	var network *net.OpError // not net.Error, which the errors of files are, too
+	var name *net.DNSError
+	return (errors.As(err, &network) || errors.As(err, &name)) && !errors.Is(err, context.DeadlineExceeded) ||
 		slices.ContainsFunc([]error{driver.ErrBadConn, io.ErrUnexpectedEOF, io.EOF, net.ErrClosed}, func(e error) bool {
 			return errors.Is(err, e)
 		})

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -54,6 +57,10 @@ func TestErrorsOfPostgresHaveCodes(t *testing.T) {
 		{&pgconn.PgError{Code: "53100"}, session.StorageFull},
 		{&pgconn.PgError{Code: "23514"}, session.Invalid},
 		{context.DeadlineExceeded, ""},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, session.Unavailable},
+		{&net.DNSError{Err: "no such host", Name: "db.example"}, session.Unavailable},
+		{&fs.PathError{Op: "open", Path: "sessions.db", Err: syscall.EIO}, ""}, // of a file, no connection
+		{&fs.PathError{Op: "write", Path: "sessions.db", Err: syscall.ENOSPC}, session.StorageFull},
 		{errors.New("else"), ""},
 	} {
 		if got := session.CodeOf(storageError(c.err)); got != c.code && !(c.code == "" && got == session.Internal) {

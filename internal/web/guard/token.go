@@ -24,7 +24,9 @@ func EnsureToken(path string) (token string, made bool, err error) {
 		return token, false, err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", false, fmt.Errorf("create the folder of the token: %w", err)
+		return "", false, session.Errorf(session.Forbidden,
+			"the folder %s cannot be made, and the token with it: make its place writable, or name a database file "+
+				"elsewhere with --db: %w", filepath.Dir(path), err)
 	}
 	made, err = place(path, session.NewToken())
 	if err != nil {
