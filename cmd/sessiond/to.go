@@ -306,7 +306,8 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	if info, known := s.catalogue.Model(h.Model); known {
 		budget.Window, h.Provider = info.Window, cmp.Or(h.Provider, info.Provider)
 	}
-	budget.OverheadTokens = new(min(overheadTokens, budget.Window/4))
+	ofRequests := budget.Window / requestShare
+	budget.OverheadTokens = new(min(overheadTokens, budget.Window/4) + ofRequests)
 	view, err := s.contexts.Assemble(ctx, sess.ID, budget)
 	if err != nil {
 		return err
@@ -320,6 +321,9 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	note.Kept, note.Todos = carrier.Said, plan.Todos
 	if view.Compaction != nil {
 		note.Earlier = max(0, int(sess.MessageCount)-carrier.Said)
+		if note.Asked, err = hiddenRequests(ctx, s.store, *sess.HeadID, &view, ofRequests); err != nil {
+			return err
+		}
 	}
 	messages = append([]session.Message{noteMessage(note, carrier.Mask)}, messages...)
 	h.Messages, h.Masked = carrier.Said, carrier.Mask.Masked
@@ -333,6 +337,36 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 		return nil
 	}
 	return nil
+}
+
+const (
+	requestShare = 16  // of the window, for what was asked in hidden messages
+	mostRequests = 500 // that a note names, the newest
+)
+
+// hiddenRequests returns what people asked on a path before the first message that a context holds word for word.
+func hiddenRequests(ctx context.Context, s *store.Store, head int64, view *contextmgr.View,
+	limit int64,
+) ([]handover.Request, error) {
+	spans, err := s.Spans(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	slices.Reverse(spans)
+	path := store.Ranges(spans)
+	hidden := path
+	for _, p := range view.Provenance {
+		if p.Kind == contextmgr.ItemMessage && len(p.Sources) > 0 {
+			hidden = path.Between(1, path.Position(p.Sources[0])-1)
+			break
+		}
+	}
+	_, total, err := s.PromptsIn(ctx, hidden, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	prompts, _, err := s.PromptsIn(ctx, hidden, total-mostRequests+1, mostRequests)
+	return handover.FitRequests(handover.RequestsOf(prompts), limit, tokens.Reference().Text), err
 }
 
 // prepareWhole hands over the path to the head, or the part of it from a message on. It is read twice: to say how much

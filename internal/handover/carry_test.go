@@ -220,3 +220,43 @@ func TestPlanOfSingleTasks(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// Requests are shortened together, and the newest stay where even their beginnings are too much.
+func TestRequestsFitTheirShare(t *testing.T) {
+	long := strings.Repeat("dig ", 200)
+	var prompts []session.Message
+	for n, text := range []string{
+		"  Sow the\n\nbeans.  ", long, "<system-reminder>\nbe brief\n</system-reminder>", "Water them.",
+	} {
+		prompts = append(prompts, session.Message{
+			ID: session.MessageRef{Session: "a", Seq: int64(n + 1)}, Role: session.User, Origin: session.Person,
+			Kind: session.KindMessage, Display: true, Parts: []session.Part{session.TextPart(text)},
+		})
+	}
+	prompts = append(prompts, session.Message{Role: session.User, Origin: session.Program, Parts: []session.Part{
+		session.TextPart("a list of skills"),
+	}})
+	all := handover.RequestsOf(prompts)
+	count := func(text string) int64 { return int64(len(text)) }
+	for _, c := range []struct {
+		limit int64
+		want  []string
+	}{
+		{2000, []string{"Sow the beans.", strings.TrimSpace(long), "Water them."}},
+		{600, []string{"Sow the beans.", strings.TrimSpace(long)[:500] + " …", "Water them."}},
+		{60, []string{"Water them."}},
+		{0, nil},
+	} {
+		var got []string
+		for _, r := range handover.FitRequests(all, c.limit, count) {
+			got = append(got, r.Text)
+		}
+		if d := cmp.Diff(c.want, got); d != "" {
+			t.Errorf("limit %d (-want +got):\n%s", c.limit, d)
+		}
+	}
+	n := handover.Note{From: "pi", To: "Codex", Earlier: 3, Kept: 2, Asked: all}
+	if text := n.Text(); !strings.Contains(text, "by their numbers") || !strings.Contains(text, "\n- #1 Sow the beans.\n") {
+		t.Errorf("%s", text)
+	}
+}

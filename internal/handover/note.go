@@ -23,6 +23,7 @@ type Note struct {
 
 	FromMessage string // the first one that follows; "": all do, or a summary
 
+	Asked []Request // in the messages that a summary stands for
 	Place Place
 	Todos []Todo
 	Rules []string // files with rules that the target does not read by itself
@@ -89,6 +90,12 @@ func (n *Note) Text() string {
 	}
 	if len(n.Rules) > 0 {
 		line("Rules of this project are also in %s: read that before you change anything.", strings.Join(n.Rules, ", "))
+	}
+	if len(n.Asked) > 0 {
+		line("Asked in the older messages, oldest first, by their numbers (… ends a shortened one):")
+		for i := range n.Asked {
+			line("%s", n.Asked[i].line())
+		}
 	}
 	return session.HandoverNote(strings.TrimRight(b.String(), "\n"))
 }
