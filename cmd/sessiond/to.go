@@ -562,6 +562,13 @@ func writeSession(path string, h *handedOver) (err error) {
 	if path == "" {
 		return session.Errorf(session.Invalid, "HOME is not set: it says where %s keeps its sessions", h.info.Title)
 	}
+	if h.target.TidyUp != nil {
+		defer func() {
+			if err != nil {
+				h.target.TidyUp(path)
+			}
+		}()
+	}
 	if h.target.Prepare != nil {
 		if err := h.target.Prepare(path, &h.draft); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
@@ -27,6 +28,7 @@ func Targets(env func(string) string) []history.Target {
 		opencode.NewTarget(),
 		geminicli.NewTarget(env),
 		qwencode.NewTarget(env),
+		copilotcli.NewTarget(env),
 		goose.NewTarget(),
 	}
 }

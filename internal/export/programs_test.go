@@ -19,6 +19,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/claudecode"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/geminicli"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
@@ -145,7 +146,8 @@ func TestConversationsAreFilesOfEachProgram(t *testing.T) {
 		session.SourceClaudeCode: claudecode.New(os.Getenv, nil), session.SourceCodex: codex.New(os.Getenv, nil),
 		session.SourcePi: pi.New(os.Getenv), session.SourceOpencode: opencode.New(os.Getenv, nil),
 		session.SourceGoose: goose.New(os.Getenv), session.SourceQwenCode: qwencode.New(os.Getenv, nil),
-		session.SourceGeminiCLI: geminicli.New(os.Getenv, nil),
+		session.SourceCopilotCLI: copilotcli.New(os.Getenv, nil),
+		session.SourceGeminiCLI:  geminicli.New(os.Getenv, nil),
 	}
 	for _, target := range export.Targets(os.Getenv) {
 		compared := 0

@@ -68,7 +68,10 @@ var Programs = []ProgramInfo{
 		Name: SourceGeminiCLI, Title: "Gemini CLI", Aliases: []string{"gemini"},
 		Resume: "gemini --resume", Prompt: "-i", Target: true,
 	},
-	{Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"}, Resume: "copilot --resume"},
+	{
+		Name: SourceCopilotCLI, Title: "Copilot CLI", Aliases: []string{"copilot"},
+		Resume: "copilot --resume", Prompt: "-i", Target: true,
+	},
 	{
 		Name: SourceQwenCode, Title: "Qwen Code", Aliases: []string{"qwen"},
 		Resume: "qwen --resume", Prompt: "-i", Target: true,

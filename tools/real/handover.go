@@ -22,7 +22,7 @@ import (
 // The programs between which conversations are handed over.
 var (
 	handoverFrom = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli"}
-	handoverTo   = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli"}
+	handoverTo   = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli", "copilot-cli"}
 	fileOnly     = []string{"Goose"} // sessiond exports files that no run has read
 )
 

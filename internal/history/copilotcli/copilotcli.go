@@ -21,11 +21,15 @@ import (
 // the program expands no ~, else ~/.copilot. The files beside the sessions may hold tokens and are never
 // opened.
 func New(env func(string) string, now func() time.Time) *history.Program {
-	home := cmp.Or(env("COPILOT_HOME"), history.Expand("~/.copilot", env))
 	return &history.Program{
-		Source: session.SourceCopilotCLI, Folders: history.InFolders(history.FolderIn(home, sessions)), Now: now,
+		Source: session.SourceCopilotCLI, Folders: history.InFolders(history.FolderIn(homeOf(env), sessions)), Now: now,
 		Search: search, Replay: read, Commands: []string{"copilot"},
 	}
+}
+
+// homeOf returns Copilot CLI's folder, "" where it is not known.
+func homeOf(env func(string) string) string {
+	return cmp.Or(env("COPILOT_HOME"), history.Expand("~/.copilot", env))
 }
 
 // sessions is the name of the folder of sessions.
@@ -54,16 +58,24 @@ const (
 
 // workspace is what workspace.yaml says of a session. The program rewrites it in place.
 type workspace struct {
-	ID     string `yaml:"id"`
-	Name   string `yaml:"name"` // the title
-	CWD    string `yaml:"cwd"`
-	Branch string `yaml:"branch"`
+	ID        string `yaml:"id"`
+	CWD       string `yaml:"cwd"`
+	Branch    string `yaml:"branch,omitempty"`
+	Name      string `yaml:"name"` // the title
+	UserNamed bool   `yaml:"user_named"`
+	CreatedAt string `yaml:"created_at"`
+	UpdatedAt string `yaml:"updated_at"`
+}
+
+// workspaceBeside is the path of the workspace.yaml beside a session's events.
+func workspaceBeside(events string) string {
+	return filepath.Join(filepath.Dir(events), "workspace.yaml")
 }
 
 // workspaceOf reads the workspace.yaml beside a session's events. It is empty where it cannot be read
 // and where it is another session's.
 func workspaceOf(events, id string) (w workspace) {
-	text, err := history.ReadFile(filepath.Join(filepath.Dir(events), "workspace.yaml"))
+	text, err := history.ReadFile(workspaceBeside(events))
 	if err != nil || len(text) > 1<<20 || yaml.Unmarshal(text, &w) != nil || w.ID != id {
 		return workspace{}
 	}

@@ -37,11 +37,19 @@ func (r *reader) said(st *stream, e *event) {
 		})
 	default:
 		r.say(st, e, func() session.Message {
-			m := e.message(session.KindMessage, session.User, session.Person, "content")
-			if text == "" || d.Source != "" || st != r.main {
+			held := []string{"content"}
+			pictures, all := d.pictures()
+			if all {
+				held = append(held, "attachments")
+			}
+			m := e.message(session.KindMessage, session.User, session.Person, held...)
+			if text == "" && pictures == nil || d.Source != "" || st != r.main {
 				m.Origin = session.Program
 			}
-			m.Parts = []session.Part{session.TextPart(cmp.Or(text, plain(d.Transformed)))}
+			if said := cmp.Or(text, plain(d.Transformed)); text != "" || pictures == nil {
+				m.Parts = []session.Part{session.TextPart(said)}
+			}
+			m.Parts = append(m.Parts, pictures...)
 			return m
 		})
 	}

@@ -68,7 +68,34 @@ type said struct {
 	Content     string `json:"content"`
 	Transformed string `json:"transformedContent"` // of a user's message: what the model saw
 	Source      string `json:"source"`             // the part of the program that wrote it; "": a person did
+
+	Attachments jsontext.Value `json:"attachments"`
 }
+
+// pictures returns the pictures of a prompt. all is true if nothing else is attached.
+func (d *said) pictures() (parts []session.Part, all bool) {
+	var attached []struct {
+		Type      string         `json:"type"`
+		Data      []byte         `json:"data"`
+		MediaType string         `json:"mimeType"`
+		Rest      jsontext.Value `json:",embed"`
+	}
+	if jsonx.Unmarshal(d.Attachments, &attached) != nil {
+		return nil, false
+	}
+	for _, a := range attached {
+		if a.Type == blobType && len(a.Data) > 0 {
+			parts = append(parts, session.Part{
+				Kind: history.MediaKind(a.MediaType), Extra: jsonx.Object{}.WithRest("rest", a.Rest).Column(),
+				Blob: &session.Blob{MediaType: plain(a.MediaType), Data: a.Data, Size: int64(len(a.Data))},
+			})
+		}
+	}
+	return parts, len(parts) == len(attached)
+}
+
+// blobType is the type of an attachment that holds a file.
+const blobType = "blob"
 
 // replied is the data of assistant.message: a reply, or one chunk of it.
 type replied struct {

@@ -83,7 +83,7 @@ func (r *reader) begin() (created session.Time, ok bool) {
 	new.Metadata = jsonx.Object{}.WithRest(string(session.SourceCopilotCLI), data.Without("sessionId").Column()).Column()
 	new.Title, new.TitleSource = history.Titled(history.FirstLine(plain(w.Name)), "")
 	r.main = r.newStream(new)
-	r.main.Silent, r.main.Title = skipSilent, new.Title
+	r.main.Silent, r.main.Title, r.main.tip = skipSilent, new.Title, r.main.Base()
 	if spawner := plain(d.Spawner); spawner != "" && spawner != r.id {
 		r.main.LinkOrAwait(spawner, session.ParentChild)
 	}
