@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -71,7 +72,8 @@ func (a *app) demoClock(at string) (func() time.Time, error) {
 // configuration and the environment are the demonstration's.
 func (a *app) demo(ctx context.Context, args []string, listen string, now func() time.Time) (err error) {
 	signal.Ignore(syscall.SIGPIPE) // a reader that leaves must not keep the folder from being deleted
-	folder, err := os.MkdirTemp("", "sessiond-demo-")
+	removeDeadDemos(a.now())
+	folder, err := os.MkdirTemp("", demoFolder)
 	if err != nil {
 		return fmt.Errorf("make a folder for the demonstration: %w", err)
 	}
@@ -113,6 +115,38 @@ func (a *app) demo(ctx context.Context, args []string, listen string, now func()
 	}
 	fmt.Fprintln(a.out)
 	return there.serve(ctx, cfg, false, false)
+}
+
+// demoFolder begins the name of a demonstration's folder.
+const demoFolder = "sessiond-demo-"
+
+// longDemo is how long a demonstration without a socket may last: it runs one command.
+const longDemo = time.Hour
+
+// removeDeadDemos removes the folders of demonstrations that were killed. One that is served answers on its socket. An
+// error is no news to the user: the next demonstration tries again.
+func removeDeadDemos(now time.Time) {
+	folders, _ := filepath.Glob(filepath.Join(os.TempDir(), demoFolder+"*"))
+	for _, folder := range folders {
+		info, err := os.Lstat(folder)
+		if err != nil || !info.IsDir() {
+			continue
+		}
+		socket := filepath.Join(folder, "sock")
+		if _, err := os.Lstat(socket); err != nil {
+			if now.Sub(info.ModTime()) > longDemo {
+				_ = os.RemoveAll(folder)
+			}
+			continue
+		}
+		conn, err := net.Dial("unix", socket)
+		switch {
+		case err == nil:
+			_ = conn.Close()
+		case errors.Is(err, syscall.ECONNREFUSED):
+			_ = os.RemoveAll(folder)
+		}
+	}
 }
 
 // exitStatus is the exit code of a command that has reported its error.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -146,4 +147,37 @@ func (g *greeting) Write(b []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+// The next demonstration removes the folders of those that were killed, and no other: not one that is served or that runs
+// a command, and nothing behind a link.
+func TestDemoRemovesThoseThatWereKilled(t *testing.T) {
+	temporary := testkit.Must(os.MkdirTemp("", "demos"))(t) // the path of a socket is short
+	t.Cleanup(func() { os.RemoveAll(temporary) })
+	t.Setenv("TMPDIR", temporary)
+	t.Setenv("TMP", temporary)
+	now, folder := time.Now(), func(name string) string { return filepath.Join(temporary, "sessiond-demo-"+name) }
+	listeners := map[string]*net.UnixListener{}
+	for _, name := range []string{"killed", "served", "old", "runs"} {
+		testkit.Check(t, os.Mkdir(folder(name), 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(folder(name), "sessions.db"), nil, 0o600))
+		if name == "killed" || name == "served" {
+			l := testkit.Must(net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(folder(name), "sock"), Net: "unix"}))(t)
+			l.SetUnlinkOnClose(false)
+			listeners[name] = l
+		}
+	}
+	testkit.Check(t, listeners["killed"].Close())
+	t.Cleanup(func() { listeners["served"].Close() })
+	testkit.Check(t, os.Chtimes(folder("old"), now, now.Add(-2*time.Hour)))
+	elsewhere := t.TempDir()
+	testkit.Check(t, os.Symlink(elsewhere, folder("link")))
+	testkit.Check(t, os.Chtimes(elsewhere, now, now.Add(-2*time.Hour)))
+
+	removeDeadDemos(now)
+	for name, stays := range map[string]bool{"killed": false, "old": false, "served": true, "runs": true, "link": true} {
+		if _, err := os.Stat(folder(name)); (err == nil) != stays {
+			t.Errorf("of %s: %v", name, err)
+		}
+	}
 }
