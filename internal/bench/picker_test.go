@@ -98,7 +98,7 @@ func BenchmarkPicker(b *testing.B) {
 		begun := time.Now()
 		testkit.Check(b, run(command(program, h.path, "version")))
 		version = append(version, time.Since(begun))
-		t := startTerminal(b, program, h.path)
+		t := startTerminal(b, command(program, h.path))
 		first = append(first, t.waits("project-"))
 		t.settle()
 		for _, letter := range knownWord {
@@ -133,9 +133,9 @@ type terminal struct {
 	output chan []byte
 }
 
-func startTerminal(tb testing.TB, program, db string) *terminal {
+func startTerminal(tb testing.TB, cmd *exec.Cmd) *terminal {
 	tb.Helper()
-	t := &terminal{TB: tb, cmd: command(program, db), output: make(chan []byte, 1000)}
+	t := &terminal{TB: tb, cmd: cmd, output: make(chan []byte, 1000)}
 	t.cmd.Env = append(t.cmd.Env, "TERM=xterm-256color")
 	t.file = testkit.Must(pty.StartWithSize(t.cmd, &pty.Winsize{Rows: 40, Cols: 140}))(tb)
 	go func() {
@@ -155,7 +155,14 @@ func startTerminal(tb testing.TB, program, db string) *terminal {
 // waits returns how long it takes until the output has a text.
 func (t *terminal) waits(text string) time.Duration {
 	t.Helper()
-	begun, said := time.Now(), ""
+	took, _ := t.reads(text)
+	return took
+}
+
+// reads is waits, and returns the output, too.
+func (t *terminal) reads(text string) (took time.Duration, said string) {
+	t.Helper()
+	begun := time.Now()
 	for !strings.Contains(said, text) {
 		select {
 		case piece, more := <-t.output:
@@ -166,7 +173,7 @@ func (t *terminal) waits(text string) time.Duration {
 			t.Fatalf("no %q on the screen: %q", text, said)
 		}
 	}
-	return time.Since(begun)
+	return time.Since(begun), said
 }
 
 func (t *terminal) press(key, text string) time.Duration {
