@@ -281,3 +281,16 @@ func (s *Store) Reports(ctx context.Context, id session.ID, most int) ([]session
 
 // maxReports is the number of reports from which a context's overhead is learned.
 const maxReports = 4
+
+// CallCost is what a call of a message cost.
+type CallCost struct {
+	Message int64  `db:"message_id"` // its row
+	NanoUSD *int64 `db:"cost_nanousd"`
+}
+
+// CallCosts returns the costs of a session's calls that made messages, in their order.
+func (s *Store) CallCosts(ctx context.Context, id session.ID) ([]CallCost, error) {
+	all, err := engine.List[CallCost](ctx, s, `SELECT message_id, cost_nanousd FROM calls
+		WHERE session_id = ? AND session_id <> '' AND message_id IS NOT NULL ORDER BY id`, id)
+	return all, session.Wrap(err, "costs of the calls of %s", id)
+}

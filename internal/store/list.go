@@ -299,6 +299,38 @@ const sessionsNamedLike = `
 	      WHERE deleted_at IS NULL AND purged_at IS NULL%s ORDER BY active_at DESC LIMIT 10000) s
 	WHERE EXISTS (SELECT 1 FROM wanted t WHERE INSTR(s.names, t.value) > 0) LIMIT 1000`
 
+// Neighbours returns the sessions of a person in the same project that were active before and after one, each nil where
+// none is among the next two thousand.
+func (s *Store) Neighbours(ctx context.Context, of *session.Session) (before, after *session.Session, err error) {
+	if of.Project == "" {
+		return nil, nil, nil
+	}
+	in, args := scopeOf(ctx)
+	for _, side := range []struct {
+		statement string
+		to        **session.Session
+	}{{sessionBefore, &before}, {sessionAfter, &after}} {
+		found, err := engine.List[session.Session](ctx, s, fmt.Sprintf(side.statement, in),
+			append(append([]any{of.ActiveAt, of.ID}, args...), of.Project)...)
+		if err != nil {
+			return nil, nil, fmt.Errorf("sessions beside %s: %w", of.ID, err)
+		}
+		if len(found) > 0 {
+			*side.to = &found[0]
+		}
+	}
+	return before, after, nil
+}
+
+const (
+	sessionBefore = `SELECT id, title, title_source, project FROM (SELECT s.id, s.title, s.title_source, s.project, s.kind, s.parent_kind, s.active_at FROM sessions s
+		WHERE (s.active_at, s.id) < (?, ?) AND s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL%s ORDER BY s.active_at DESC, s.id DESC LIMIT 2000) near
+		WHERE project = ? AND kind = 'chat' AND parent_kind <> 'child' ORDER BY active_at DESC, id DESC LIMIT 1`
+	sessionAfter = `SELECT id, title, title_source, project FROM (SELECT s.id, s.title, s.title_source, s.project, s.kind, s.parent_kind, s.active_at FROM sessions s
+		WHERE (s.active_at, s.id) > (?, ?) AND s.draft = 0 AND s.deleted_at IS NULL AND s.purged_at IS NULL%s ORDER BY s.active_at, s.id LIMIT 2000) near
+		WHERE project = ? AND kind = 'chat' AND parent_kind <> 'child' ORDER BY active_at, id LIMIT 1`
+)
+
 func escapeLike(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(s)
 }

@@ -54,6 +54,10 @@ func useEverything(t *testing.T, s *Store) {
 		return session.ModelInfo{}, false
 	}))(t)
 	testkit.Must(s.LastMessageID(ctx))(t)
+	testkit.Must(s.FilesOfSession(ctx, sess.ID))(t)
+	testkit.Must(s.CallCosts(ctx, sess.ID))(t)
+	_, _, err := s.Neighbours(ctx, &session.Session{ID: sess.ID, Project: "/p"})
+	testkit.Check(t, err)
 	testkit.Must(s.Activity(ctx, "2026-01-01", "2026-12-31", nil, nil))(t)
 	testkit.Must(s.Facets(ctx, Filter{People: true}, 10))(t)
 	large := testkit.Must(s.Append(ctx, Append{
@@ -336,6 +340,8 @@ func fineToScan(query, detail string) bool {
 		return detail == "SCAN below" || detail == "SCAN b" || strings.Contains(detail, "TEMP B-TREE")
 	case query == reportedSizes:
 		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
+	case strings.Contains(query, "LIMIT 2000) near"): // of the next sessions
+		return detail == "SCAN near"
 	case strings.HasPrefix(query, facetsOf): // groups the newest sessions, at most so many
 		return detail == "SCAN counted" || detail == "USE TEMP B-TREE FOR GROUP BY"
 	case query == nearestAbove: // sorts the few folders above one

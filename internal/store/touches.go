@@ -329,3 +329,38 @@ func OpsNamed(word string) []session.FileOp {
 	}
 	return []session.FileOp{session.FileOp(word)}
 }
+
+// FileOfSession is a file that a session read or changed.
+type FileOfSession struct {
+	Path    string
+	Reads   int
+	Changes []int64 // rows of the messages that changed it, oldest first
+}
+
+// FilesOfSession returns the files that a session's own messages read or changed, those that it changed first, each in
+// the order in which it was touched first.
+func (s *Store) FilesOfSession(ctx context.Context, id session.ID) (files []FileOfSession, err error) {
+	places := map[string]int{}
+	err = engine.Each(ctx, s, func(t *touchRow) error {
+		at, known := places[t.Path]
+		if !known {
+			at, places[t.Path] = len(files), len(files)
+			files = append(files, FileOfSession{Path: t.Path})
+		}
+		switch f := &files[at]; {
+		case t.Op == session.OpRead:
+			f.Reads++
+		case len(f.Changes) == 0 || f.Changes[len(f.Changes)-1] != t.Message:
+			f.Changes = append(f.Changes, t.Message)
+		}
+		return nil
+	}, touchesOfSession, id)
+	slices.SortStableFunc(files, func(a, b FileOfSession) int {
+		return cmp.Compare(min(1, len(b.Changes)), min(1, len(a.Changes)))
+	})
+	return files, session.Wrap(err, "files of %s", id)
+}
+
+const touchesOfSession = `
+	SELECT f.path, f.op, f.session_id, f.message_id FROM messages m CROSS JOIN touched_files f ON f.message_id = m.id
+	WHERE m.session_id = ? ORDER BY m.seq`

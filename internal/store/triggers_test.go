@@ -125,6 +125,7 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		{158, []string{`DROP TABLE limits`}},
 		{172, []string{`DROP TABLE source_transcripts`, `DROP TABLE source_lines`, `DROP TABLE source_sessions`}},
 		{173, []string{`DROP INDEX messages_failed`}},
+		{174, []string{`DROP INDEX messages_prompts`}},
 	} {
 		if added.by >= version {
 			statements = append(statements, added.undo...)

@@ -87,7 +87,7 @@ func TestHighlightedKeepsTheCode(t *testing.T) {
 	}
 	marks = append(marks, "\n", " ", "a", "é", "if", "(", ":", "=", "\\", "<", "</", "/>", "[", "1", "&lt;", "日本", ".",
 		"-")
-	span := regexp.MustCompile(`<span class="[ksnc]">|</span>`)
+	span := regexp.MustCompile(`<span class="(?:[ksnc]|add|del)">|</span>`)
 	rapid.Check(t, func(t *rapid.T) {
 		language := rapid.SampledFrom(names).Draw(t, "language")
 		code := strings.Join(rapid.SliceOf(rapid.SampledFrom(marks)).Draw(t, "code"), "")

@@ -37,18 +37,41 @@ type editArguments struct {
 	NewText    *string `json:"newText"`
 
 	Edits []editArguments `json:"edits"`
-	Patch string          `json:"input"` // apply_patch
+
+	Patch  string          `json:"input"`     // apply_patch
+	Patch2 string          `json:"patchText"` // of opencode
+	Patch3 string          `json:"patch"`
+	Shell  json.RawMessage `json:"command"` // of a shell, or apply_patch as Codex tells it to a hook
 }
+
+// patch returns the patch of apply_patch; "" for none.
+func (a *editArguments) patch() string {
+	var shell string
+	_ = json.Unmarshal(a.Shell, &shell)
+	for _, text := range []string{a.Patch, a.Patch2, a.Patch3, shell} {
+		if strings.HasPrefix(text, beginPatch) {
+			return text
+		}
+	}
+	return ""
+}
+
+const beginPatch = "*** Begin Patch"
 
 // editOf returns the edit that a call is; nil for any other call.
 func editOf(use *ToolUse) *edit {
 	var a editArguments
-	if use.IsError || json.Unmarshal([]byte(use.Arguments), &a) != nil {
+	switch {
+	case use.IsError:
+		return nil
+	case strings.HasPrefix(use.Arguments, beginPatch): // of Codex
+		a.Patch = use.Arguments
+	case json.Unmarshal([]byte(use.Arguments), &a) != nil:
 		return nil
 	}
 	e := edit{path: a.FilePath + a.FilePath2 + a.Path}
-	if strings.HasPrefix(a.Patch, "*** Begin Patch") {
-		e.add(strings.Split(strings.TrimRight(a.Patch, "\n"), "\n"))
+	if patch := a.patch(); patch != "" {
+		e.add(strings.Split(strings.TrimRight(patch, "\n"), "\n"))
 	}
 	for _, one := range append([]editArguments{a}, a.Edits...) {
 		before, after := first(one.OldString, one.OldString2, one.OldStr, one.OldText),

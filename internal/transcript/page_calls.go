@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,11 +89,23 @@ func (p *Pieces) writeHeld(h *held) {
 	p.raw("</div>\n")
 }
 
-// countHeld describes what is behind a line: 10 calls · 3 files changed · 1 error · 2 hidden messages · +7 rows of the
+// Limits of what a line says of the calls behind it.
+const (
+	mostTools = 5
+	mostFiles = 2
+)
+
+// countHeld describes what is behind a line: Read 3 · Edit hooks.go +3 −1 · 1 error · 2 hidden messages · +7 rows of the
 // program.
 func countHeld(all []held) string {
-	var used, failed, hidden, ofProgram int64
-	files := map[string]bool{}
+	var failed, hidden, ofProgram int64
+	var edits []Change // one for each file
+	editor := ""
+	type used struct {
+		tool  string
+		times int64
+	}
+	var tools []used
 	for i := range all {
 		h := &all[i]
 		switch {
@@ -105,22 +118,57 @@ func countHeld(all []held) string {
 		if h.use == nil {
 			continue
 		}
-		used++
 		if h.use.IsError {
 			failed++
 		}
-		if e := editOf(h.use); e != nil {
-			files[e.path] = true
+		name := h.use.toolName(30)
+		if changes := changesBy(h.use); len(changes) > 0 {
+			for _, c := range changes {
+				at := slices.IndexFunc(edits, func(e Change) bool { return e.Path == c.Path })
+				if at < 0 {
+					at, edits = len(edits), append(edits, Change{Path: c.Path, tool: name})
+				}
+				edits[at].Added += c.Added
+				edits[at].Removed += c.Removed
+			}
+			if editor == "" {
+				editor, tools = name, append(tools, used{tool: ""})
+			}
+			continue
 		}
+		at := slices.IndexFunc(tools, func(u used) bool { return u.tool == name })
+		if at < 0 {
+			at, tools = len(tools), append(tools, used{tool: name})
+		}
+		tools[at].times++
 	}
 	var words []string
+	for _, u := range tools[:min(len(tools), mostTools)] {
+		switch {
+		case u.tool == "" && len(edits) > mostFiles:
+			sum := Change{}
+			for _, e := range edits {
+				sum.Added, sum.Removed = sum.Added+e.Added, sum.Removed+e.Removed
+			}
+			words = append(words, editor+" "+Counted(len(edits), "file")+sum.Size())
+		case u.tool == "":
+			for _, e := range edits {
+				words = append(words, e.tool+" "+OneLine(LastFolder(e.Path), 40)+e.Size())
+			}
+		case u.times == 1:
+			words = append(words, u.tool)
+		default:
+			words = append(words, u.tool+" "+Count(u.times))
+		}
+	}
+	if more := len(tools) - mostTools; more > 0 {
+		words = append(words, Counted(more, "other tool"))
+	}
 	add := func(n int64, noun, more string) {
 		if n > 0 {
 			words = append(words, Counted(n, noun)+more)
 		}
 	}
-	add(used, "call", "")
-	add(int64(len(files)), "file", " changed")
 	add(failed, "error", "")
 	add(hidden, "hidden message", "")
 	if ofProgram > 0 {

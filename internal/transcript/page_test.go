@@ -150,7 +150,7 @@ func TestHiddenMessagesAreOneLine(t *testing.T) {
 	for _, after := range strings.Split(out.String(), "<details class=\"calls\"><summary>")[1:] {
 		got = append(got, after[:strings.IndexByte(after, '<')])
 	}
-	if want := []string{"6 hidden messages", "2 calls · 1 hidden message", "1 hidden message"}; !slices.Equal(got, want) {
+	if want := []string{"6 hidden messages", "bash 2 · 1 hidden message", "1 hidden message"}; !slices.Equal(got, want) {
 		t.Errorf("the lines are %q, want %q", got, want)
 	}
 	for i := range msgs {

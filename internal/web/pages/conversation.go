@@ -9,7 +9,10 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
+	"sessiond/internal/find"
+	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/transcript"
@@ -44,9 +47,17 @@ type talk struct {
 	Seen     string
 	Resume   string
 
-	Limit     string // until when its program answers nothing; "": it answers
-	Elsewhere string // the command that continues it in another program
-	Said      string // what an action did
+	Find  string // what is looked for in the session; "": nothing is
+	Hits  []hit
+	Notes []string  // what was not found
+	Files string    // address of the view of files
+	Older *relative // the sessions of the project before and after; nil: none
+	Newer *relative
+
+	Limit     string   // until when its program answers nothing; "": it answers
+	Elsewhere string   // the command that continues it in another program
+	Others    []string // such commands for each program
+	Said      string   // what an action did
 	Marks     marksOf
 
 	own    int64 // messages on the path that are the session's own
@@ -59,9 +70,17 @@ func (t *talk) Pieces() template.HTML { return piecesMark }
 const piecesMark = "<!--pieces-->"
 
 type prompt struct {
-	N    int
-	Text string
-	At   string
+	N      int
+	Text   string
+	At     string
+	Weight string // tokens until the next prompt, and what they cost
+}
+
+// hit is a message that has what one looks for.
+type hit struct {
+	Seq     int64
+	At, Who string
+	Snippet template.HTML
 }
 
 // relative is a session that this one comes from, or that came from it, or a message of another branch.
@@ -94,7 +113,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	}
 	t.From, t.To = from, min(from+windowSize-1, t.Total)
 	t.Next = max(t.To, t.From-1) + 1
-	t.All, t.Seen = address(base, url.Values{}, "branch", t.Branch), base+"?view=model"
+	t.All, t.Seen, t.Files = address(base, url.Values{}, "branch", t.Branch), base+"?view=model", base+"/files"
 	if t.From > 1 {
 		t.Earlier = address(base, q, "from", strconv.FormatInt(max(1, t.From-windowSize), 10), "at", "")
 	}
@@ -112,8 +131,13 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	if !isFragment(r) {
 		t.Said = takeSaid(w, r, "/s/"+string(sess.ID))
 	}
-	if t.Marks, err = p.readMarks(ctx, sess.ID); err != nil {
-		return err
+	if !isFragment(r) { // what arrives replaces neither of these
+		if t.Marks, err = p.readMarks(ctx, sess.ID); err != nil {
+			return err
+		}
+		if err := p.findIn(ctx, &sess, &t, q.Get("find")); err != nil {
+			return err
+		}
 	}
 	return p.show(w, r, "conversation", frame{Title: titleOf(&sess), Body: &t, pieces: t.pieces})
 }
@@ -254,6 +278,14 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 		t.Next = t.From + int64(at)
 		items = newEdged(items, pieces, msgs[at:])
 	}
+	if in := rangeOf(sess.ID, r.URL.Query()); in != nil {
+		pieces.Mark = func(item *transcript.Item) (class string, note template.HTML) {
+			if item.Ref.Session == in[0].Session && item.Ref.Seq >= in[0].Seq && item.Ref.Seq <= in[1].Seq {
+				class = "ranged"
+			}
+			return class, ""
+		}
+	}
 	if t.Model != nil {
 		if err := p.readPins(ctx, t.Model, sess.ID, msgs); err != nil {
 			return err
@@ -278,6 +310,16 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 		return cmp.Or(stream.Close(), items.Close())
 	}
 	return nil
+}
+
+// rangeOf returns the first and the last message of the range that an address names; nil if it names none.
+func rangeOf(id session.ID, q url.Values) *[2]session.MessageRef {
+	from, err := refIn(id, q.Get("at"))
+	through, err2 := refIn(id, q.Get("through"))
+	if err != nil || err2 != nil || from.Session != through.Session || through.Seq < from.Seq {
+		return nil
+	}
+	return &[2]session.MessageRef{from, through}
 }
 
 // lateWriter is a writer that is known later.
@@ -395,9 +437,11 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 	if err != nil {
 		return err
 	}
-	said, err := p.Store.SaidOnPath(ctx, path, sess.ID)
-	if err != nil {
-		return err
+	said := sess.SaidCount
+	if t.own != sess.MessageCount { // some are on other branches
+		if said, err = p.Store.SaidOnPath(ctx, path, sess.ID); err != nil {
+			return err
+		}
 	}
 	measure := measures[sess.ID]
 	t.Facts = transcript.HeadingWith(sess, &measure, said, p.Zone).Facts
@@ -406,6 +450,17 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 	if sess.Source == session.SourceCodex {
 		t.Elsewhere = "sessiond to claude-code " + string(sess.ID)
 	}
+	for _, program := range session.Programs {
+		if program.Target && program.Name != sess.Source {
+			t.Others = append(t.Others, "sessiond to "+string(program.Name)+" "+string(sess.ID))
+		}
+	}
+	before, after, err := p.Store.Neighbours(ctx, sess)
+	if err != nil {
+		return err
+	}
+	t.Older, t.Newer = neighbour("the session before in this project", before),
+		neighbour("the session after in this project", after)
 	limits, err := p.finder().Limits(ctx)
 	if err != nil {
 		return err
@@ -490,13 +545,92 @@ func (p *Pages) fillRail(ctx context.Context, sess *session.Session, t *talk, pa
 	if err != nil {
 		return err
 	}
+	costs := costsAfter(nil, nil)
+	if len(prompts) > 0 && t.Total <= mostWeighed {
+		calls, err := p.Store.CallCosts(ctx, sess.ID)
+		if err != nil {
+			return err
+		}
+		costs = costsAfter(prompts, calls)
+	}
 	for i := range prompts {
 		m := &prompts[i]
+		end := sess.TotalTokens
+		if i+1 < len(prompts) {
+			end = prompts[i+1].PathTokens - prompts[i+1].Tokens
+		} else if t.To+railReach < t.Total || t.Branch != "" || m.SessionID != sess.ID || t.own != sess.MessageCount {
+			end = 0 // the prompt's end is not here
+		}
 		t.Prompts = append(t.Prompts, prompt{
 			earlier + skip + i + 1, transcript.PromptLine(m, promptWidth),
-			messageAddress(sess.ID, m.ID),
+			messageAddress(sess.ID, m.ID), weight(end-m.PathTokens+m.Tokens, costs[m.RowID]),
 		})
 	}
+	return nil
+}
+
+// mostWeighed is the longest conversation, in messages, beside whose prompts costs are written.
+const mostWeighed = 20_000
+
+// costsAfter sums up calls by the prompt before them, by its row.
+func costsAfter(prompts []session.Message, calls []store.CallCost) map[int64]int64 {
+	sums := map[int64]int64{}
+	for _, c := range calls {
+		at, _ := slices.BinarySearchFunc(prompts, c.Message, func(m session.Message, row int64) int {
+			return cmp.Compare(m.RowID, row)
+		})
+		if at > 0 && c.NanoUSD != nil {
+			sums[prompts[at-1].RowID] += *c.NanoUSD
+		}
+	}
+	return sums
+}
+
+// weight says what a prompt and what followed it weigh: 12k · $0.30.
+func weight(tokens, nanoUSD int64) string {
+	words := ""
+	if tokens > 0 {
+		words = transcript.ShortCount(tokens)
+	}
+	if nanoUSD > 0 {
+		words = strings.TrimPrefix(words+" · "+transcript.Dollars(nanoUSD), " · ")
+	}
+	return words
+}
+
+// neighbour leads to a session; nil where there is none.
+func neighbour(word string, s *session.Session) *relative {
+	if s == nil {
+		return nil
+	}
+	return &relative{word, "/s/" + string(s.ID), titleOf(s)}
+}
+
+// mostFound is how many messages of a session a search lists.
+const mostFound = 100
+
+// findIn looks for words in the whole session.
+func (p *Pages) findIn(ctx context.Context, sess *session.Session, t *talk, words string) error {
+	if t.Find = strings.TrimSpace(words); t.Find == "" {
+		return nil
+	}
+	found, err := p.finder().Search(ctx, find.Request{
+		Text: t.Find, Session: string(sess.ID), Group: string(search.GroupMessage), Limit: mostFound,
+	})
+	if err != nil {
+		return err
+	}
+	for _, note := range found.Notes(func(word string) string { return "“" + word + "”" }) {
+		t.Notes = append(t.Notes, sentence(note))
+	}
+	for i := range found.Hits {
+		h := &found.Hits[i]
+		t.Hits = append(t.Hits, hit{
+			h.MessageID.Seq, address("/s/"+string(sess.ID), url.Values{}, "at", h.MessageID.String(), "find", t.Find) + "#" +
+				anchorIn(sess.ID, h.MessageID), string(h.Role), marked(h),
+		})
+	}
+	slices.SortStableFunc(t.Hits, func(a, b hit) int { return cmp.Compare(a.Seq, b.Seq) })
 	return nil
 }
 

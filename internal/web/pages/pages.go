@@ -104,6 +104,8 @@ func New(cfg Config) *Pages {
 		{"POST /several", p.several, 0},
 		{"GET /s/{id}", p.conversation, 16 << 20},
 		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
+		{"GET /s/{id}/files", p.files, 16 << 20},
+		{"GET /s/{id}/export", p.export, 0},
 		{"POST /s/{id}/{action}", p.act, 0},
 		{"GET /usage", p.usage, 8 << 20},
 		{"GET /year/{file}", p.year, 24 << 20},

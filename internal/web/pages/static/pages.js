@@ -70,6 +70,10 @@
     p: () => follow('a[rel=prev]'),
     n: () => follow('a[rel=next]') || !shown() && follow('.more a'),
     m: () => { const a = $('.views a:not([aria-current])'); if (a) location.href = atPlace(a); return !!a; },
+    x: () => !!shown() && begin(),
+    f: () => { const q = $('#find'); if (q) { q.focus(); q.select(); } return !!q; },
+    '<': () => follow('[data-beside=older]'),
+    '>': () => follow('[data-beside=newer]'),
     c: () => { if (shown()) copy(link()); return !!shown(); },
     '?': () => { help(); return true; },
   };
@@ -100,7 +104,25 @@
   }
 
   // Copying.
+  let first = null; // of a range, its name
+  const nameOf = (e) => { const m = e && (e.id || '').match(/^(?:m(\d+)|\d{8}_\d+\.\d+)$/); return m ? m[1] || e.id : ''; };
+  function begin() {
+    const name = nameOf($('.here'));
+    if (!name) { say('Go to a message first: j and k.'); return true; }
+    first = name;
+    say('The range begins at ' + name + '. Go to its last message: c copies the link.');
+    return true;
+  }
   function link() {
+    const last = nameOf($('.here'));
+    if (first && last && first !== last) {
+      const u = new URL(location.pathname, location.href), ends = /\./.test(first + last) ? [first, last] : [first, last].sort((a, b) => a - b);
+      u.searchParams.set('at', ends[0]);
+      u.searchParams.set('through', ends[1]);
+      u.hash = 'm' + ends[0];
+      first = null;
+      return u.href;
+    }
     const a = $('.here .clock a') || $('.here[id]');
     return a ? a.href || location.href.replace(/#.*/, '') + '#' + a.id : location.href;
   }
