@@ -250,7 +250,7 @@ func TestPageByKeyboard(t *testing.T) {
 		b.keys("j" + kb.Enter)
 		b.arrives("/s/20260121_001")
 		b.sees("+1 row of the program")
-		b.sees("4 calls · 1 error")
+		b.sees("Bash 4 · 1 error")
 		b.isAccessible()
 	}
 	d.stop()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -155,6 +156,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
 		Daily:   daily(cfg, keeper, log),
+		Budget:  budgetOf(cfg, s.store, a.now, log),
 		Backups: backupsOf(cfg),
 	})
 	var selects *analytics.Process
@@ -195,6 +197,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Models: s.catalogue.Model,
 		Alarm:  func(ctx context.Context) string { return a.alarmOf(ctx, s.store, cfg) },
 		Key:    routes.Canonical,
+		Budget: cfg.Budget.Limits(),
 		Guard:  door, API: handler, Answers: room, Now: a.now, Zone: cfg.Zone(), Log: log,
 	})
 	door.Admit(shown)
@@ -247,6 +250,19 @@ func (s *opened) recordStart(ctx context.Context) error {
 }
 
 func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
+
+// budgetOf returns who is told of the budget; nil: nobody.
+func budgetOf(cfg *config.Config, s *store.Store, now func() time.Time, log zerolog.Logger) *jobs.Budget {
+	limits := cfg.Budget.Limits()
+	if cfg.Budget.Webhook == "" || !limits.IsSet() {
+		return nil
+	}
+	reports := analytics.New(s.Reader(), s.Zone())
+	return &jobs.Budget{
+		Webhook: cfg.Budget.Webhook, Told: filepath.Join(cfg.DataDir(), "budget.json"), Log: log,
+		Spent: func(ctx context.Context) ([]analytics.Spent, error) { return reports.Spent(ctx, limits, now()) },
+	}
+}
 
 // daily returns the daemon's daily work: what is removed by age, and scrubbing if its hour is configured.
 func daily(cfg *config.Config, keeper *jobs.Keeper, log zerolog.Logger) []jobs.Daily {

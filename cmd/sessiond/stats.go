@@ -31,15 +31,17 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Show tokens and cost, by day, project, program and model",
 		Long: "Shows the totals of sessions, tokens and cost, and the same by project, program, model and day, newest day\n" +
-			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups.",
+			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups. The budget of\n" +
+			"the configuration is compared with this month. --tag counts the sessions with a tag, on them or on one of their\n" +
+			"messages, and their sub-agents.",
 		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n" +
-			"  sessiond stats --by model --project ~/src/shop",
+			"  sessiond stats --by model --project ~/src/shop\n  sessiond stats --tag release",
 		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),
 	}
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.by, "by", nil, "group by these `COLUMNS`: day, week, month, project, program, model, purpose")
 	fl.BoolVar(&f.csv, "csv", false, "print CSV; by day, unless --by says otherwise")
-	filterFlags(cmd, &f.Request, find.Lists, "source", "project")
+	filterFlags(cmd, &f.Request, find.Lists, "source", "project", "tag")
 	fl.StringVar(&f.Since, "since", "", "only since this `DAY`: 2026-02-11, 2026-02, 7d")
 	fl.StringVar(&f.Until, "until", "", "only before this `DAY`")
 	return cmd
@@ -123,6 +125,11 @@ func (a *app) statsFilter(f lsFlags) (out analytics.Filter, err error) {
 func (a *app) resolveFilter(ctx context.Context, reports *analytics.Reports, finder *find.Finder, f lsFlags,
 	filter *analytics.Filter,
 ) error {
+	tag, err := finder.One(ctx, "tag", f.Tag)
+	if err != nil {
+		return orUsage(err)
+	}
+	filter.Tag = tag
 	for _, m := range []struct {
 		text string
 		by   analytics.Dimension
@@ -168,8 +175,15 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projec
 	if err != nil {
 		return err
 	}
+	spent, err := reports.Spent(ctx, a.cfg.Budget.Limits(), a.now())
+	if err != nil {
+		return err
+	}
 	if a.flags.json {
-		return a.printJSON(st)
+		return a.printJSON(struct {
+			analytics.Stats
+			Budget []analytics.Spent `json:"budget,omitempty"`
+		}{st, spent})
 	}
 	sessions := humanize.Comma(st.Sessions - st.Subagents)
 	if st.Subagents > 0 {
@@ -189,6 +203,10 @@ func (a *app) printStats(ctx context.Context, reports *analytics.Reports, projec
 		if _, err := fmt.Fprintf(a.out, "%-14s %s\n", line[0], line[1]); err != nil {
 			return err
 		}
+	}
+	for i := range spent {
+		s := &spent[i]
+		fmt.Fprintf(a.out, "%-14s %s, %s in %s\n", "budget", s, s.Title(), s.Month)
 	}
 	slices.Reverse(st.ByDay)
 	for _, t := range []struct {

@@ -77,6 +77,7 @@ func (a *app) statusLine(ctx context.Context, program session.Source) string {
 	if err := unmarshalLoosely(input, &told); err != nil {
 		return ""
 	}
+	budget := ""
 	own, today := int64(min(max(told.Cost.USD, 0), 1e6)*1e9), int64(0)
 	var limits []session.Limit
 	now := a.now()
@@ -84,11 +85,15 @@ func (a *app) statusLine(ctx context.Context, program session.Source) string {
 		defer s.Close() //nolint:errcheck // a reader
 		now = now.In(s.Zone())
 		own, today = storedCosts(ctx, s, now, program, &told, own)
+		budget = a.statusBudget(ctx, s, now)
 		limits, _ = s.Limits(ctx) // of an earlier version's database there are none
 	}
 	var parts []string
 	if today > 0 {
 		parts = append(parts, "today "+transcript.Dollars(today))
+	}
+	if budget != "" {
+		parts = append(parts, budget)
 	}
 	if own > 0 {
 		parts = append(parts, "session "+transcript.Dollars(own))
@@ -101,6 +106,16 @@ func (a *app) statusLine(ctx context.Context, program session.Source) string {
 		parts = append(parts, limit)
 	}
 	return strings.Join(parts, " · ")
+}
+
+// statusBudget returns how much of a budget is used, of the one of which most is: "month 81 %"; "" without a budget.
+func (a *app) statusBudget(ctx context.Context, s *store.Store, now time.Time) string {
+	all, err := analytics.New(s.Reader(), s.Zone()).Spent(ctx, a.cfg.Budget.Limits(), now)
+	if err != nil || len(all) == 0 {
+		return ""
+	}
+	most := slices.MaxFunc(all, func(a, b analytics.Spent) int { return cmp.Compare(a.Percent(), b.Percent()) })
+	return fmt.Sprintf("%s %d %%", cmp.Or(printable(most.Project), "month"), most.Percent())
 }
 
 // storedCosts returns what the session and all sessions of today cost, in nano-dollars. Where the program reports more

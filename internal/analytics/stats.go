@@ -17,6 +17,7 @@ type Filter struct {
 	Since, Until string // days, YYYY-MM-DD, both included
 	Source       session.Source
 	Project      string
+	Tag          string // of sessions or one of their messages; their sub-agents count, too
 }
 
 // Dimension is a column by which usage is grouped.
@@ -123,13 +124,15 @@ const compactionSums = `
 	FROM compactions c JOIN sessions s ON s.id = c.session_id
 	WHERE c.status = 'done' AND NOT EXISTS (SELECT 1 FROM compaction_undos u WHERE u.session_id = c.session_id AND u.compaction_id = c.id)
 	  AND c.created_at >= :from AND c.created_at < :to
-	  AND (:source = '' OR s.source = :source) AND (:project = '' OR s.project = :project)`
+	  AND (:source = '' OR s.source = :source) AND (:project = '' OR s.project = :project)
+	  AND (:tag = '' OR s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text = :tag))`
 
 const compactionCost = `
 	SELECT COUNT(*), COUNT(c.cost_nanousd), COALESCE(SUM(c.cost_nanousd), 0)
 	FROM calls c INDEXED BY calls_compaction LEFT JOIN sessions s ON s.id = c.session_id
 	WHERE c.compaction_id IS NOT NULL AND c.day BETWEEN :since AND :until
-	  AND (:source = '' OR c.source = :source) AND (:project = '' OR s.project = :project)`
+	  AND (:source = '' OR c.source = :source) AND (:project = '' OR s.project = :project)
+	  AND (:tag = '' OR c.session_id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text = :tag))`
 
 // Stats returns the sums over the filter's data, from one snapshot: over all, and by each of some
 // dimensions; none: by all. Codes: Invalid (a day), Busy.
@@ -206,7 +209,7 @@ func (r *Reports) filterArgs(f Filter) ([]any, error) {
 	return []any{
 		sql.Named("since", since), sql.Named("until", until),
 		sql.Named("from", session.At(from)), sql.Named("to", session.At(to.AddDate(0, 0, 1))),
-		sql.Named("source", string(f.Source)), sql.Named("project", f.Project),
+		sql.Named("source", string(f.Source)), sql.Named("project", f.Project), sql.Named("tag", f.Tag),
 	}, nil
 }
 
@@ -247,7 +250,7 @@ func readCompactions(ctx context.Context, conn *sql.Conn, args []any, c *Compact
 }
 
 // usageQuery groups the roll-up, which has a row for each day, project, source, model and purpose.
-func usageQuery(by []Dimension) string {
+func usageQuery(by []Dimension, tagged bool) string {
 	var columns, groups []string
 	ofDays := slices.Contains(by, ByDay) || slices.Contains(by, ByWeek) || slices.Contains(by, ByMonth)
 	for _, d := range Dimensions() {
@@ -263,18 +266,51 @@ func usageQuery(by []Dimension) string {
 		}
 		groups = append(groups, string(d))
 	}
-	return `SELECT ` + strings.Join(columns, ", ") + `, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
+	with, from := "", "daily_usage"
+	if tagged {
+		with, from = usageOfTag, "usage_of_tag"
+	}
+	return with + `SELECT ` + strings.Join(columns, ", ") + `, SUM(sessions), SUM(subagents), SUM(messages), SUM(prompts), SUM(calls), SUM(input_tokens),
 	       SUM(cache_read_tokens), SUM(cache_write_tokens), SUM(output_tokens), SUM(cost_nanousd), SUM(unpriced_calls)
-	FROM daily_usage
+	FROM ` + from + `
 	WHERE day BETWEEN :since AND :until AND (:source = '' OR source = :source) AND (:project = '' OR project = :project)
 	GROUP BY ` + strings.Join(groups, ", ")
+}
+
+// usageOfTag sums up sessions with a tag and their sub-agents as the roll-up does all.
+const usageOfTag = `WITH RECURSIVE tagged (id, project) AS (
+		SELECT s.id, s.project FROM sessions s WHERE s.deleted_at IS NULL AND s.purged_at IS NULL
+		  AND s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text = :tag)
+		UNION
+		SELECT s.id, t.project FROM tagged t JOIN sessions s ON s.parent_id = t.id AND s.parent_id <> '' AND s.parent_kind = 'child'
+		  AND s.deleted_at IS NULL AND s.purged_at IS NULL),
+	counted AS (SELECT id, MIN(project) AS project FROM tagged GROUP BY id),
+	usage_of_tag AS (
+		SELECT c.day, t.project, c.source, c.model, c.purpose, 0 AS sessions, 0 AS subagents, 0 AS messages, 0 AS prompts, 1 AS calls,
+		       c.input_tokens, c.cache_read_tokens, c.cache_write_tokens, c.output_tokens, COALESCE(c.cost_nanousd, 0) AS cost_nanousd,
+		       CASE WHEN c.cost_nanousd IS NULL THEN 1 ELSE 0 END AS unpriced_calls
+		FROM counted t JOIN calls c ON c.session_id = t.id AND c.session_id <> ''
+		UNION ALL
+		SELECT s.day, t.project, s.source, '', '', 1, CASE WHEN s.kind = 'subagent' THEN 1 ELSE 0 END, 0, 0, 0, 0, 0, 0, 0, 0, 0
+		FROM counted t JOIN sessions s ON s.id = t.id WHERE s.draft = 0
+		UNION ALL
+		SELECT m.day, t.project, s.source, '', '', 0, 0, 1, CASE WHEN m.origin = 'person' THEN 1 ELSE 0 END, 0, 0, 0, 0, 0, 0, 0
+		FROM counted t JOIN sessions s ON s.id = t.id JOIN messages m ON m.session_id = s.id)
+	`
+
+// hasTag reports whether the filter of some arguments names a tag.
+func hasTag(args []any) bool {
+	return slices.ContainsFunc(args, func(arg any) bool {
+		named, ok := arg.(sql.NamedArg)
+		return ok && named.Name == "tag" && named.Value != ""
+	})
 }
 
 // readUsage returns the groups, and the sums over all. Groups without calls have no model.
 func readUsage(ctx context.Context, conn *sql.Conn, args []any,
 	by ...Dimension,
 ) (buckets []Bucket, all Sums, err error) {
-	rows, err := conn.QueryContext(ctx, usageQuery(by), args...)
+	rows, err := conn.QueryContext(ctx, usageQuery(by, hasTag(args)), args...)
 	if err != nil {
 		return nil, all, err
 	}

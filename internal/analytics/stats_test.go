@@ -42,6 +42,7 @@ func TestStats(t *testing.T) {
 			analytics.Filter{Project: "/home/u/shop", Since: "2026-02-11"},
 			"1 3 1 1 | 100 400 0 10 | 0.05 0 | 0 0 0",
 		},
+		{"a tag, with its sub-agent", analytics.Filter{Tag: "the tests"}, "2 8 2 5 | 4300 1500 500 240 | 2.606 1 | 1 3800 0.006"},
 		{"nothing", analytics.Filter{Project: "/nowhere"}, "0 0 0 0 | 0 0 0 0 | 0 0 | 0 0 0"},
 	}
 	for _, tt := range tests {
@@ -54,6 +55,32 @@ func TestStats(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestSpentOfABudget(t *testing.T) {
+	r := reports(t)
+	at := time.Date(2026, 2, 20, 12, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		budget analytics.Budget
+		now    time.Time
+		want   string
+	}{
+		{analytics.Budget{}, at, ""},
+		{analytics.Budget{Month: 2}, at, "all projects: $2.91+ of $2.00 (145 %); "},
+		{
+			analytics.Budget{Month: 200, Projects: map[string]float64{"shop": 4, "/nowhere": 1}}, at,
+			"all projects: $2.91+ of $200.00 (1 %); /nowhere: $0.00 of $1.00 (0 %); shop: $2.91+ of $4.00 (72 %); ",
+		},
+		{analytics.Budget{Month: 2}, at.AddDate(0, 1, 0), "all projects: $0.00 of $2.00 (0 %); "},
+	} {
+		got := ""
+		for _, s := range testkit.Must(r.Spent(t.Context(), tt.budget, tt.now))(t) {
+			got += s.Title() + ": " + s.String() + "; "
+		}
+		if got != tt.want {
+			t.Errorf("got %s, want %s", got, tt.want)
+		}
 	}
 }
 

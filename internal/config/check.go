@@ -86,6 +86,19 @@ func (c *Config) check(origins map[string]string) error {
 	case c.Flush.SoftTokens != nil && (*c.Flush.SoftTokens < 0 || *c.Flush.SoftTokens > 1<<40):
 		return fail("flush.soft_tokens", "is %d; use a number of tokens, 0 or more", *c.Flush.SoftTokens)
 	}
+	if c.Budget.Month < 0 {
+		return fail("budget.month", "is %g; use US dollars, or 0 for none", c.Budget.Month)
+	}
+	for project, limit := range c.Budget.Project {
+		if limit <= 0 {
+			return fail("budget.project", "has %g for %s; use US dollars above 0", limit, project)
+		}
+	}
+	if hook := c.Budget.Webhook; hook != "" {
+		if u, err := url.Parse(hook); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return fail("budget.webhook", "is not an address; use one like https://example.com/notices")
+		}
+	}
 	for _, age := range []struct {
 		key  string
 		days int

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"sessiond/internal/analytics"
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/engine"
 	"sessiond/internal/routing"
@@ -39,6 +40,7 @@ type Config struct {
 	Backup      Backup                `koanf:"backup"`
 	Scrub       Scrub                 `koanf:"scrub"`
 	Flush       Flush                 `koanf:"flush"`
+	Budget      Budget                `koanf:"budget"`
 	Log         Log                   `koanf:"log"`
 
 	data     string // sessiond's folder of this user
@@ -106,6 +108,18 @@ func (c *Config) FlushSettings() contextmgr.FlushSettings {
 		Enabled: f.Enabled, Prompt: f.Prompt, SystemPrompt: f.SystemPrompt,
 		SoftTokens: f.SoftTokens, Zone: c.zone,
 	}
+}
+
+// Budget is what models may cost in a calendar month, in US dollars. It is shown, and limits nothing.
+type Budget struct {
+	Month   float64            `koanf:"month"`   // of all projects; 0: none
+	Project map[string]float64 `koanf:"project"` // by its path, its name in lists, or the end of its path
+	Webhook string             `koanf:"webhook"` // gets a POST at 80 and at 100 %, once each a month; "": off
+}
+
+// Limits returns the budget as reports compare it.
+func (b *Budget) Limits() analytics.Budget {
+	return analytics.Budget{Month: b.Month, Projects: b.Project}
 }
 
 // Log configures the daemon's log on standard error.

@@ -53,7 +53,7 @@ const (
 // freeForm are the keys with the user's own names below them.
 var freeForm = [...]string{
 	"summarizers", "reset.by_type", "reset.by_channel", "routing.identity_links",
-	"routing.aliases",
+	"routing.aliases", "budget.project",
 }
 
 // Load reads all layers and checks the result. Every error has code session.Invalid and names the key,
@@ -120,6 +120,7 @@ func defaults() map[string]any {
 		"import.follow": true,
 		"backup.every":  "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
 		"flush.prompt": "", "flush.system_prompt": "", "flush.soft_tokens": nil,
+		"budget.month": 0, "budget.project": map[string]any{}, "budget.webhook": "",
 		"log.level": "info", "log.format": "auto",
 	}
 }

@@ -73,6 +73,7 @@ type Config struct {
 	Backups  Backups
 	Titles   *Titles // nil: sessions keep the beginning of their first message
 	Daily    []Daily
+	Budget   *Budget        // nil: nobody is told
 	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
 	Noticed  func()           // called after another process wrote to the file; it must not block; may be nil
@@ -133,6 +134,9 @@ func (r *Runner) Start() {
 	}
 	for _, d := range r.cfg.Daily {
 		r.wg.Go(func() { r.runDaily(d) })
+	}
+	if r.cfg.Budget != nil {
+		r.wg.Go(r.runBudget)
 	}
 }
 

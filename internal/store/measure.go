@@ -1,7 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 
 	"sessiond/internal/engine"
 	"sessiond/internal/session"
@@ -104,3 +107,61 @@ const sumsOfFamilies = `
 	       COALESCE(SUM(s.cache_read_tokens), 0) AS cache_read_tokens, COALESCE(SUM(s.cache_write_tokens), 0) AS cache_write_tokens,
 	       SUM(s.cost_nanousd) AS cost_nanousd, SUM(s.cost_nanousd) / 1e9 AS cost_usd, COALESCE(SUM(s.unpriced_calls), 0) AS unpriced_calls
 	FROM family f JOIN sessions s ON s.id = f.id GROUP BY f.root`
+
+// Dear is a session and what it cost.
+type Dear struct {
+	session.Session
+	With session.Rollup // with all that it started
+}
+
+// Dearest returns the sessions, no sub-agents, that cost most with all that they started: of those active since a
+// time, nil for any.
+func (s *Store) Dearest(ctx context.Context, since *session.Time, limit int) ([]Dear, error) {
+	from := session.Time{}
+	if since != nil {
+		from = *since
+	}
+	in, args := scopeOf(ctx)
+	ids, err := engine.List[session.ID](ctx, s, fmt.Sprintf(dearest, in, in),
+		slices.Concat([]any{from}, args, []any{4 * limit, from}, args, []any{4 * limit})...)
+	if err != nil {
+		return nil, session.Wrap(err, "the dearest sessions")
+	}
+	sums, err := s.Rollups(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(ids, func(a, b session.ID) int {
+		return cmp.Or(cmp.Compare(nanoOf(sums[b].CostNanoUSD), nanoOf(sums[a].CostNanoUSD)), cmp.Compare(a, b))
+	})
+	ids = slices.Compact(ids)
+	var all []Dear
+	for _, id := range ids[:min(len(ids), limit)] {
+		sess, err := s.Session(ctx, id)
+		if session.CodeOf(err) == session.NotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Dear{sess, sums[id]})
+	}
+	return all, nil
+}
+
+func nanoOf(cost *int64) int64 {
+	if cost == nil {
+		return 0
+	}
+	return *cost
+}
+
+// Candidates: those that cost most alone, and those whose sub-agents did.
+const dearest = `
+	SELECT id FROM (SELECT s.id FROM sessions s WHERE s.active_at >= ? AND s.deleted_at IS NULL AND s.purged_at IS NULL
+	  AND s.parent_kind <> 'child' AND s.cost_nanousd > 0%s ORDER BY s.cost_nanousd DESC LIMIT +?) alone
+	UNION
+	SELECT id FROM (SELECT s.parent_id AS id FROM sessions s JOIN sessions p ON p.id = s.parent_id
+	  WHERE s.active_at >= ? AND s.deleted_at IS NULL AND s.purged_at IS NULL AND s.parent_id <> '' AND s.parent_kind = 'child'
+	  AND p.parent_kind <> 'child' AND p.deleted_at IS NULL AND p.purged_at IS NULL AND s.cost_nanousd > 0%s
+	  GROUP BY s.parent_id ORDER BY SUM(s.cost_nanousd) DESC LIMIT +?) helped`

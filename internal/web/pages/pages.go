@@ -45,6 +45,7 @@ type Config struct {
 	Search   *search.Index
 	Contexts *contextmgr.Manager
 	Reports  *analytics.Reports
+	Budget   analytics.Budget                             // that usage is compared with; may be none
 	Models   func(model string) (session.ModelInfo, bool) // for windows; may be nil
 	Key      func(text string) (string, error)
 	Guard    *guard.Guard

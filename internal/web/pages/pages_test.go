@@ -46,12 +46,15 @@ type kit struct {
 	server *httptest.Server
 	client *http.Client // follows no redirect, keeps cookies
 	alarm  string
+	budget analytics.Budget
 }
 
-func newKit(t *testing.T) *kit {
+func newKit(t *testing.T) *kit { return newKitOn(t, analytics.Budget{}) }
+
+func newKitOn(t *testing.T, budget analytics.Budget) *kit {
 	t.Helper()
 	dir := t.TempDir()
-	k := &kit{t: t, at: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
+	k := &kit{t: t, budget: budget, at: time.Date(2026, 2, 11, 10, 0, 0, 0, time.UTC)}
 	k.store = testkit.Must(store.Open(t.Context(), storetest.New(t, filepath.Join(dir, "sessions.db")), store.Options{
 		Now: func() time.Time {
 			k.at = k.at.Add(time.Second)
@@ -73,6 +76,7 @@ func newKit(t *testing.T) *kit {
 	shown := pages.New(pages.Config{
 		Alarm: func(context.Context) string { return k.alarm },
 		Store: k.store, Search: k.index, Contexts: contexts, Reports: analytics.New(k.store.Reader(), time.UTC),
+		Budget: k.budget,
 		Models: models,
 		Guard:  door, API: api, Now: func() time.Time { return k.at }, Zone: time.UTC, Log: zerolog.Nop(),
 	})
@@ -817,14 +821,39 @@ func TestUsageIsWhatStatsSays(t *testing.T) {
 	child := k.session(store.NewSession{Project: "/home/me/elsewhere", ParentID: id, Kind: session.KindSubagent})
 	testkit.Must(k.store.AddCall(t.Context(), session.Call{SessionID: child, Model: "n", InputTokens: 1_000}))(t)
 	page := k.open("/usage")
-	has(t, page, "$1.25 &#43; 1 call without a price", "5,321", "$1.25&#43;", "boats", "2026-02-11", `<rect x="0"`)
+	has(t, page, "$1.25 &#43; 1 call without a price", "5,321", "$1.25&#43;", "boats", "2026-02-11", `<rect class="c0" x="60"`)
 	if strings.Contains(page, "elsewhere") {
 		t.Error("a sub-agent counts for its own project")
 	}
 	has(t, k.open("/usage?since=2027-01-01"), "Usage")
-	if status, _, _ := k.do("GET", "/usage?since=never", nil); status != 422 {
-		t.Errorf("since=never: %d", status)
+	for _, wrong := range []string{"since=never", "unit=hour", "by=colour"} {
+		if status, _, _ := k.do("GET", "/usage?"+wrong, nil); status != 422 {
+			t.Errorf("%s: %d", wrong, status)
+		}
 	}
+	has(t, page, "dearest sessions", `<td>$1.25</td><td>$1.25&#43;</td>`)
+	weeks := has(t, k.open("/usage?unit=week&by=model"), "cost by week", `href="/?since=2026-02-09&amp;until=2026-02-16"`,
+		"week of 9 Feb: $1.25", "m $1.25")
+	hasNot(t, weeks, "cost by day")
+	has(t, k.open("/usage?unit=month&by=project"), "Feb 2026: $1.25", "boats $1.25", `href="/?since=2026-02-01&amp;until=2026-03-01"`)
+	hasNot(t, page, "Budget")
+	testkit.Must(k.store.ChangeTags(t.Context(), store.Marking{Session: id}, []string{"release"}, nil))(t)
+	tagged := has(t, k.open("/usage?tag=release"), "tag: release", "5,321", "$1.25&#43;")
+	hasNot(t, tagged, "dearest sessions")
+	has(t, k.open("/usage?tag=none"), "Usage")
+}
+
+func TestUsageHasTheBudget(t *testing.T) {
+	k := newKitOn(t, analytics.Budget{Month: 200, Projects: map[string]float64{"boats": 50}})
+	k.login()
+	cost := int64(45_000_000_000)
+	id := k.session(store.NewSession{Title: "Boats", Project: "/home/me/boats"})
+	testkit.Must(k.store.AddCall(t.Context(), session.Call{
+		SessionID: id, Purpose: session.PurposeChat, Status: session.CallOK, Model: "m", InputTokens: 1,
+		CostNanoUSD: &cost, PriceSource: "reported",
+	}))(t)
+	has(t, k.open("/usage"), `<meter min="0" max="200" value="45" aria-label="all projects: $45.00 of $200.00 (22 %) in 2026-02">`,
+		"boats: $45.00 of $50.00 (90 %) in 2026-02")
 }
 
 func TestFilesAreKeptForGood(t *testing.T) {

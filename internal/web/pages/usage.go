@@ -1,10 +1,10 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/analytics"
 	"sessiond/internal/card"
+	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
 )
@@ -22,30 +23,35 @@ import (
 // usagePage is what models cost.
 type usagePage struct {
 	analytics.Stats
-	Since, Source, Project string
-	Sinces                 []since
-	Facts                  []fact
-	LastDay                string // of the plot
-	Year                   int    // of today, for its card
-	Bars                   []bar
-	Top                    string // of the highest bar
-	Tables                 []usageTable
+	Source string
+	Chips  []chip
+	Sinces []option
+	Units  []option // of time, in the chart
+	Splits []option // what the chart's colours are
+	Facts  []fact
+	Budget []spent
+	Year   int // of today, for its card
+	Chart  *chart
+	Dear   []dearRow
+	Tables []usageTable
 }
 
 type fact struct{ Name, Value string }
 
-// since is a time from which usage can be shown.
-type since struct {
+// option is one of some views of usage.
+type option struct {
 	Name, Address string
 	On            bool
 }
 
-// bar is a day in the plot, whose width and height are in percent.
-type bar struct {
-	Day, Says  string
-	Address    string // the sessions of the day
-	X, W, Y, H float64
+// spent is a budget with what was used of it.
+type spent struct {
+	analytics.Spent
+	Words string
 }
+
+// dearRow is a session that cost much.
+type dearRow struct{ Title, Address, Project, Alone, With string }
 
 type usageTable struct {
 	Name    string
@@ -55,12 +61,13 @@ type usageTable struct {
 }
 
 type usageRow struct {
-	Name, Address, Sessions, Calls, Input, Output, Cost string
+	Name, Address, Sessions, Calls, Input, Cached, Output, Cost string
 }
 
 const (
-	plottedDays  = 60
+	listedDays   = 60
 	mostProjects = 20
+	mostDear     = 10
 )
 
 // oneOrItself returns the value that the text of a filter names; where no session has it, the text: nothing was used.
@@ -74,24 +81,30 @@ func (p *Pages) oneOrItself(ctx context.Context, filter, text string) (string, e
 
 func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
-	page := usagePage{
-		Year: p.Now().In(p.Zone).Year(), Since: q.Get("since"), Source: q.Get("source"), Project: q.Get("project"),
-	}
+	page := usagePage{Year: p.Now().In(p.Zone).Year()}
 	var filter analytics.Filter
-	if page.Since != "" {
-		at, err := p.finder().Moment("since", page.Since)
-		if err != nil {
-			return err
-		}
-		filter.Since = at.Day(p.Zone)
+	since, err := p.finder().Moment("since", q.Get("since"))
+	if err != nil {
+		return err
 	}
-	source, err := p.oneOrItself(r.Context(), "source", page.Source)
+	if since != nil {
+		filter.Since = since.Day(p.Zone)
+	}
+	source, err := p.oneOrItself(r.Context(), "source", q.Get("source"))
 	if err != nil {
 		return err
 	}
 	filter.Source = session.Source(source)
-	if filter.Project, err = p.oneOrItself(r.Context(), "project", page.Project); err != nil {
+	if filter.Project, err = p.oneOrItself(r.Context(), "project", q.Get("project")); err != nil {
 		return err
+	}
+	if filter.Tag, err = p.oneOrItself(r.Context(), "tag", q.Get("tag")); err != nil {
+		return err
+	}
+	for _, name := range []string{"source", "project", "tag"} {
+		if value := q.Get(name); value != "" {
+			page.Chips = append(page.Chips, chip{name, value, address("/usage", q, name, "")})
+		}
 	}
 	names, err := p.Store.ProjectNames(r.Context())
 	if err != nil {
@@ -100,10 +113,23 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	if page.Stats, err = p.Reports.Stats(r.Context(), filter); err != nil {
 		return err
 	}
-	for _, s := range []since{{Name: "7 days"}, {Name: "30 days"}, {Name: "the beginning"}} {
-		value := map[string]string{"7 days": "7d", "30 days": "30d"}[s.Name]
-		s.Address, s.On = address("/usage", q, "since", value), page.Since == value
-		page.Sinces = append(page.Sinces, s)
+	page.Sinces = options(q, "since", "7d", "7 days", "30d", "30 days", "365d", "a year", "", "the beginning")
+	page.Units = options(q, "unit", "", "day", "week", "week", "month", "month")
+	page.Splits = options(q, "by", "", "nothing", "source", "program", "model", "model", "project", "project")
+	if page.Chart, err = p.chartOf(r.Context(), filter, q, names); err != nil {
+		return err
+	}
+	budget, err := p.Reports.Spent(r.Context(), p.Budget, p.Now())
+	if err != nil {
+		return err
+	}
+	for _, s := range budget {
+		page.Budget = append(page.Budget, spent{s, s.Title() + ": " + s.String() + " in " + s.Month})
+	}
+	if len(page.Chips) == 0 {
+		if page.Dear, err = p.dear(r.Context(), since, names); err != nil {
+			return err
+		}
 	}
 	st := &page.Stats
 	page.Facts = []fact{
@@ -112,10 +138,10 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 		{"sub-agents", humanize.Comma(st.Subagents)},
 		{"prompts", humanize.Comma(st.Prompts)},
 		{"input tokens", humanize.Comma(st.Tokens.AllInput())},
+		{"from cache", transcript.Percent(st.Tokens.CacheRead, max(1, st.Tokens.AllInput()))},
 		{"output tokens", humanize.Comma(st.Tokens.Output)},
 		{"saved by compactions", humanize.Comma(st.Compactions.TokensSaved) + " tokens"},
 	}
-	page.plot()
 	days := slices.Clone(st.ByDay)
 	slices.Reverse(days)
 	page.Tables = []usageTable{
@@ -134,10 +160,35 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 		table("program", st.BySource, len(st.BySource), func(b *analytics.Bucket) (string, string) {
 			return string(b.Source), address("/usage", q, "source", string(b.Source))
 		}),
-		table("day", days, plottedDays, func(b *analytics.Bucket) (string, string) { return b.Day, "" }),
+		table("day", days, listedDays, func(b *analytics.Bucket) (string, string) { return b.Day, "" }),
 	}
 	page.Tables[1].OfCalls = true
 	return p.show(w, r, "usage", frame{Title: "Usage", Place: "usage", Body: page})
+}
+
+// options returns the choices of a parameter: values and their names in turn.
+func options(q url.Values, name string, choices ...string) (all []option) {
+	for i := 0; i+1 < len(choices); i += 2 {
+		all = append(all, option{choices[i+1], address("/usage", q, name, choices[i]), q.Get(name) == choices[i]})
+	}
+	return all
+}
+
+// dear lists the sessions that cost most.
+func (p *Pages) dear(ctx context.Context, since *session.Time, names folders.Names) (rows []dearRow, err error) {
+	all, err := p.Store.Dearest(ctx, since, mostDear)
+	for i := range all {
+		d := &all[i]
+		row := dearRow{
+			Title: titleOf(&d.Session), Address: "/s/" + string(d.ID), Project: names.With(d.Project, d.Directory),
+			Alone: "–", With: transcript.ShortMoney(d.With.CostNanoUSD, d.With.UnpricedCalls),
+		}
+		if d.CostNanoUSD != nil {
+			row.Alone = transcript.ShortMoney(d.CostNanoUSD, d.UnpricedCalls)
+		}
+		rows = append(rows, row)
+	}
+	return rows, err
 }
 
 // year answers the card of a year: 2026.svg or 2026.png.
@@ -154,67 +205,6 @@ func (p *Pages) year(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.Header().Set("Content-Type", mime.TypeByExtension(path.Ext(file)))
 	return write(card.Draw(&year), w)
-}
-
-// plot draws the cost of each day, or its tokens where nothing has a price.
-func (u *usagePage) plot() {
-	days := calendar(u.ByDay, plottedDays)
-	value := func(b *analytics.Bucket) float64 {
-		if u.CostUSD == nil {
-			return float64(b.Tokens.AllInput() + b.Tokens.Output)
-		}
-		if b.CostUSD == nil {
-			return 0
-		}
-		return *b.CostUSD
-	}
-	top := 0.0
-	for i := range days {
-		top = max(top, value(&days[i]))
-	}
-	if top == 0 {
-		return
-	}
-	u.Top = humanize.SIWithDigits(top, 1, "") + " tokens"
-	if u.CostUSD != nil {
-		u.Top = transcript.Dollars(int64(top * 1e9))
-	}
-	u.LastDay = days[len(days)-1].Day
-	width := 100 / float64(len(days))
-	for i := range days {
-		b := &days[i]
-		h := 96 * value(b) / top
-		u.Bars = append(u.Bars, bar{
-			Day: b.Day, X: float64(i) * width, W: width * 0.8, Y: 100 - h, H: h,
-			Address: address("/", nil, "since", b.Day, "until", dayAfter(b.Day)),
-			Says: b.Day + ": " + cmp.Or(transcript.Money(b.NanoUSD(), b.UnpricedCalls), "no cost") + ", " +
-				humanize.Comma(b.Tokens.AllInput()+b.Tokens.Output) + " tokens",
-		})
-	}
-}
-
-// calendar returns the last days of some, each in its place: days without use are there, too.
-func calendar(used []analytics.Bucket, most int) (days []analytics.Bucket) {
-	byDay := map[string]analytics.Bucket{}
-	for _, b := range used {
-		byDay[b.Day] = b
-	}
-	if len(used) == 0 {
-		return nil
-	}
-	last, err := time.Parse(time.DateOnly, used[len(used)-1].Day)
-	if err != nil {
-		return used
-	}
-	for back := most - 1; back >= 0; back-- {
-		day := last.AddDate(0, 0, -back).Format(time.DateOnly)
-		if b, ok := byDay[day]; ok {
-			days = append(days, b)
-		} else if day > used[0].Day {
-			days = append(days, analytics.Bucket{Day: day})
-		}
-	}
-	return days
 }
 
 func dayAfter(day string) string {
@@ -246,9 +236,12 @@ func table(name string, buckets []analytics.Bucket, most int,
 		}
 		t.Rows = append(t.Rows, usageRow{
 			Name: named, Address: to, Sessions: dash(b.Sessions - b.Subagents), Calls: dash(b.Calls),
-			Input: dash(b.Tokens.AllInput()), Output: dash(b.Tokens.Output),
+			Input: dash(b.Tokens.AllInput()), Cached: "–", Output: dash(b.Tokens.Output),
 			Cost: cost,
 		})
+		if all := b.Tokens.AllInput(); all > 0 {
+			t.Rows[len(t.Rows)-1].Cached = transcript.Percent(b.Tokens.CacheRead, all)
+		}
 	}
 	return t
 }

@@ -1,0 +1,285 @@
+package pages
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"sessiond/internal/analytics"
+	"sessiond/internal/folders"
+	"sessiond/internal/session"
+	"sessiond/internal/transcript"
+)
+
+// Sizes of the chart, in its own units.
+const (
+	chartWide   = 960
+	chartHigh   = 240
+	chartLeft   = 60
+	chartTop    = 12
+	chartBottom = 24 // for dates
+	mostColours = 5  // and one for the rest
+	mostDates   = 8
+)
+
+// chart is usage over time as bars: cost, or tokens where nothing has a price.
+type chart struct {
+	Of     string // cost or tokens
+	Unit   string
+	Ticks  []tick // of the axis at the left
+	Dates  []tick
+	Bars   []bar
+	Legend []key
+}
+
+// tick is a line of an axis, or a date below.
+type tick struct {
+	X, Y float64
+	Text string
+}
+
+// bar is a day, a week or a month. It leads to its sessions.
+type bar struct {
+	Address, Says string
+	Parts         []part
+}
+
+type part struct {
+	Colour     int
+	X, Y, W, H float64
+}
+
+type key struct {
+	Colour    int
+	Name, Sum string
+}
+
+// unit is a day, a week or a month of the chart.
+type unit struct {
+	label    string // of analytics
+	from, to time.Time
+}
+
+// chartOf draws the usage that passes a filter. unit is day, week or month, by what its colours are. nil: nothing was
+// used.
+func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Values, names folders.Names) (*chart, error) {
+	over, most, span := analytics.ByDay, 60, "day"
+	switch q.Get("unit") {
+	case "week":
+		over, most, span = analytics.ByWeek, 53, "week"
+	case "month":
+		over, most, span = analytics.ByMonth, 24, "month"
+	case "", "day":
+	default:
+		return nil, session.Errorf(session.Invalid, "unit %.20q is not day, week or month", q.Get("unit"))
+	}
+	by := []analytics.Dimension{over}
+	split := analytics.Dimension(q.Get("by"))
+	switch split {
+	case "":
+	case analytics.BySource, analytics.ByModel, analytics.ByProject:
+		by = append(by, split)
+	default:
+		return nil, session.Errorf(session.Invalid, "by %.20q is not source, model or project", q.Get("by"))
+	}
+	buckets, err := p.Reports.Usage(ctx, filter, by...)
+	if err != nil {
+		return nil, err
+	}
+	priced := slices.ContainsFunc(buckets, func(b analytics.Bucket) bool { return b.CostUSD != nil && *b.CostUSD > 0 })
+	value := func(b *analytics.Bucket) float64 {
+		switch {
+		case !priced:
+			return float64(b.Tokens.AllInput() + b.Tokens.Output)
+		case b.CostUSD == nil:
+			return 0
+		}
+		return *b.CostUSD
+	}
+	c := &chart{Of: "tokens", Unit: span}
+	words := func(v float64) string { return humanize.SIWithDigits(v, 1, "") }
+	if priced {
+		c.Of, words = "cost", func(v float64) string { return transcript.Dollars(int64(v * 1e9)) }
+	}
+	units := unitsOf(buckets, over, most)
+	if len(units) == 0 {
+		return nil, nil
+	}
+	shown := map[string]map[string]float64{} // by label and value of the split
+	sums := map[string]float64{}
+	for _, u := range units {
+		shown[u.label] = map[string]float64{}
+	}
+	for i := range buckets {
+		b := &buckets[i]
+		if parts := shown[b.Of(over)]; parts != nil {
+			name := ""
+			if split != "" {
+				name = b.Of(split)
+			}
+			parts[name] += value(b)
+			sums[name] += value(b)
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	})
+	top := 0.0
+	for _, parts := range shown {
+		all := 0.0
+		for _, v := range parts {
+			all += v
+		}
+		top = max(top, all)
+	}
+	if top == 0 {
+		return nil, nil
+	}
+	step := niceStep(top)
+	top = math.Ceil(top/step) * step
+	high := float64(chartHigh - chartTop - chartBottom)
+	for v := 0.0; v <= top+step/2; v += step {
+		c.Ticks = append(c.Ticks, tick{chartLeft - 6, chartTop + high*(1-v/top), words(v)})
+	}
+	wide := float64(chartWide-chartLeft) / float64(len(units))
+	every := (len(units) + mostDates - 1) / mostDates
+	for i, u := range units {
+		x := chartLeft + float64(i)*wide
+		if i%every == 0 {
+			c.Dates = append(c.Dates, tick{x, chartHigh - 6, u.name(over)})
+		}
+		bar := bar{Address: address("/", url.Values{}, "since", u.from.Format(time.DateOnly), "until", u.to.Format(time.DateOnly),
+			"source", string(filter.Source), "project", filter.Project, "tag", filter.Tag)}
+		y, sum := chartTop+high, 0.0
+		for at, name := range colours {
+			if v := shown[u.label][name]; v > 0 {
+				h := high * v / top
+				y, sum = y-h, sum+v
+				bar.Parts = append(bar.Parts, part{min(at, mostColours), rounded(x), rounded(y), rounded(wide * 0.8), rounded(h)})
+			}
+		}
+		bar.Says = u.name(over) + ": " + words(sum)
+		if len(bar.Parts) > 0 {
+			c.Bars = append(c.Bars, bar)
+		}
+	}
+	if split == "" {
+		return c, nil
+	}
+	for at, name := range colours[:min(len(colours), mostColours+1)] {
+		k := key{Colour: at, Name: nameIn(split, name, names), Sum: words(sums[name])}
+		if at == mostColours {
+			rest := 0.0
+			for _, other := range colours[at:] {
+				rest += sums[other]
+			}
+			k.Name, k.Sum = strconv.Itoa(len(colours)-at)+" others", words(rest)
+		}
+		c.Legend = append(c.Legend, k)
+	}
+	return c, nil
+}
+
+// nameIn returns a value of a dimension as people call it.
+func nameIn(d analytics.Dimension, value string, names folders.Names) string {
+	switch {
+	case value == "":
+		return "no " + string(d)
+	case d == analytics.ByProject:
+		return names.Of(value)
+	}
+	return value
+}
+
+// rounded leaves a tenth of a unit.
+func rounded(v float64) float64 { return math.Round(v*10) / 10 }
+
+// niceStep returns the distance of the lines of an axis: 1, 2 or 5 times a power of ten, three to six of them.
+func niceStep(top float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(top/3)))
+	for _, times := range []float64{5, 2} {
+		if step*times <= top/3 {
+			return step * times
+		}
+	}
+	return step
+}
+
+// unitsOf returns the last units of time until the last one that was used, each in its place.
+func unitsOf(buckets []analytics.Bucket, over analytics.Dimension, most int) (units []unit) {
+	var first, last time.Time
+	for i := range buckets {
+		at, ok := beginOf(buckets[i].Of(over), over)
+		if ok && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+		if ok && at.After(last) {
+			last = at
+		}
+	}
+	if first.IsZero() {
+		return nil
+	}
+	for at := last; !at.Before(first) && len(units) < most; at = stepped(at, over, -1) {
+		units = append(units, unit{labelOf(at, over), at, stepped(at, over, 1)})
+	}
+	slices.Reverse(units)
+	return units
+}
+
+func stepped(at time.Time, over analytics.Dimension, n int) time.Time {
+	switch over {
+	case analytics.ByWeek:
+		return at.AddDate(0, 0, 7*n)
+	case analytics.ByMonth:
+		return at.AddDate(0, n, 0)
+	}
+	return at.AddDate(0, 0, n)
+}
+
+// labelOf is how analytics calls a unit.
+func labelOf(at time.Time, over analytics.Dimension) string {
+	switch over {
+	case analytics.ByWeek:
+		year, week := at.ISOWeek()
+		return strconv.Itoa(year) + "-W" + strconv.Itoa(week/10) + strconv.Itoa(week%10)
+	case analytics.ByMonth:
+		return at.Format("2006-01")
+	}
+	return at.Format(time.DateOnly)
+}
+
+// beginOf returns the first day of a unit as analytics calls it.
+func beginOf(label string, over analytics.Dimension) (at time.Time, ok bool) {
+	var err error
+	switch over {
+	case analytics.ByWeek:
+		year, _ := strconv.Atoi(label[:min(4, len(label))])
+		week, wrong := strconv.Atoi(label[min(6, len(label)):])
+		fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC) // is in the first week
+		return fourth.AddDate(0, 0, 7*(week-1)-(int(fourth.Weekday())+6)%7), wrong == nil && year > 0
+	case analytics.ByMonth:
+		at, err = time.Parse("2006-01", label)
+	default:
+		at, err = time.Parse(time.DateOnly, label)
+	}
+	return at, err == nil
+}
+
+// name is what people call the unit.
+func (u *unit) name(over analytics.Dimension) string {
+	switch over {
+	case analytics.ByWeek:
+		return "week of " + u.from.Format("2 Jan")
+	case analytics.ByMonth:
+		return u.from.Format("Jan 2006")
+	}
+	return u.from.Format("2 Jan")
+}
