@@ -321,7 +321,7 @@ func countedKinds(leftOut map[string]int) string {
 		n := leftOut[what]
 		if n == 1 {
 			what = strings.NewReplacer("messages", "message", "parts", "part", "pieces of messages", "piece of a message",
-				"thoughts", "thought", "texts", "text", "prompts", "prompt", "pieces", "piece").Replace(what)
+				"thoughts", "thought", "texts", "text", "prompts", "prompt", "pieces", "piece", "rules", "rule").Replace(what)
 		}
 		all = append(all, humanize.Comma(int64(n))+" "+what)
 	}

@@ -54,11 +54,47 @@ func peakOfImport(t *testing.T, dir string, messages int) (peak int64) {
 		fmt.Fprintf(out, `{"type":"message","id":"%08x","parentId":%s,"timestamp":"2026-02-03T09:00:01.000Z","message":{"role":"user","content":%q}}`+"\n", i, parent, text.String())
 	}
 	testkit.Check(t, errors.Join(out.Flush(), f.Close()))
+	peak, _ = peakOf(t, dir, "import", "pi", from)
+	return peak
+}
+
+// A handover of a whole conversation needs no more memory for a long one: messages pass one at a time. It takes an
+// import before it, whose time does not count.
+func TestWholeHandoverStaysSmall(t *testing.T) {
+	t.Parallel()
+	effort.OnlyLong(t, "it measures memory")
+	if _, err := os.Stat("/proc/self/status"); err != nil {
+		t.Skip("no /proc to ask for the peak")
+	}
+	dir := t.TempDir()
+	peaks := map[int]int64{}
+	for _, messages := range []int{1_000, 100_000} {
+		home := filepath.Join(dir, strconv.Itoa(messages))
+		peakOfImport(t, home, messages)
+		testkit.Check(t, os.Mkdir(filepath.Join(home, "bin"), 0o700))
+		testkit.Check(t, os.WriteFile(filepath.Join(home, "bin", "codex"), []byte("#!/bin/sh\n"), 0o700))
+		peak, cpu := peakOf(t, home, "to", "codex", "one", "--here", "--whole")
+		written := testkit.Must(filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*.jsonl")))(t)
+		if len(written) != 1 {
+			t.Fatalf("%d files are written: %v", len(written), written)
+		}
+		t.Logf("%d messages: peak %d MB, %v of CPU, a file of %d MB", messages, peak>>20, cpu.Round(time.Millisecond),
+			testkit.Must(os.Stat(written[0]))(t).Size()>>20)
+		peaks[messages] = peak
+	}
+	if more := peaks[100_000] - peaks[1_000]; more > 64<<20 {
+		t.Errorf("100,000 messages need %d MB more than 1,000", more>>20)
+	}
+}
+
+// peakOf runs sessiond as a process of its own in a home, and returns the most memory and the processor time that it had.
+func peakOf(t *testing.T, home string, args ...string) (peak int64, cpu time.Duration) {
+	t.Helper()
 	self := testkit.Must(os.Executable())(t)
 	var said bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Args = []string{"sessiond", "import", "pi", from, "--db", filepath.Join(dir, "sessions.db")}
-	cmd.Env = []string{"HOME=" + dir}
+	cmd.Args = append(append([]string{"sessiond"}, args...), "--db", filepath.Join(home, "sessions.db"))
+	cmd.Dir, cmd.Env = home, []string{"HOME=" + home, "PATH=" + filepath.Join(home, "bin")}
 	cmd.Stdout, cmd.Stderr = &said, &said
 	testkit.Check(t, cmd.Start())
 	ended := make(chan error, 1)
@@ -71,7 +107,7 @@ func peakOfImport(t *testing.T, dir string, messages int) (peak int64) {
 			if err != nil || peak == 0 {
 				t.Fatalf("%v: %s", err, said.String())
 			}
-			return peak
+			return peak, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 		case <-tick.C:
 			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 			_, rest, _ := strings.Cut(string(status), "VmHWM:")

@@ -25,6 +25,7 @@ import (
 	"sessiond/internal/redact"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/summarize/digest"
 	"sessiond/internal/tokens"
 	"sessiond/internal/transcript"
 )
@@ -141,8 +142,26 @@ func (a *app) to(ctx context.Context, program, name string, f toFlags) error {
 	return a.replaceBy(*start)
 }
 
+// checkTarget rejects a program that is not installed and a folder that is gone, before anything is written.
+// Codes: NotFound.
+func (a *app) checkTarget(h *handedOver) error {
+	again := "sessiond to " + string(h.Program) + " " + string(h.Session)
+	if !isFolder(h.Directory) {
+		return session.Errorf(session.NotFound, "folder %s no longer exists, so nothing was written; `%s --here` continues "+
+			"in the current folder", printable(h.Directory), again)
+	}
+	if name, _, _ := strings.Cut(h.info.Resume, " "); a.host().LookPath(name) == "" {
+		return session.Errorf(session.NotFound, "%s is not on the PATH, so nothing was written; install %s and try again, or "+
+			"paste what `%s --text` prints into another program", name, h.info.Title, again)
+	}
+	return nil
+}
+
 // handOver writes the session, and returns how its program is started; nil: it is not to be.
 func (a *app) handOver(ctx context.Context, f toFlags, h *handedOver) (*resumption, error) {
+	if err := a.checkTarget(h); err != nil {
+		return nil, err
+	}
 	id := h.ID
 	if h.Program == session.SourcePi { // finds a session of another folder by its file alone
 		id = h.File
@@ -309,6 +328,10 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	ofRequests := budget.Window / requestShare
 	budget.OverheadTokens = new(min(overheadTokens, budget.Window/4) + ofRequests)
 	view, err := s.contexts.Assemble(ctx, sess.ID, budget)
+	if session.CodeOf(err) == session.DoesNotFit {
+		return session.Errorf(session.DoesNotFit, "%w; name a model with a larger window by --model, or hand over the newest "+
+			"messages by --from N", err)
+	}
 	if err != nil {
 		return err
 	}
@@ -321,7 +344,7 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	note.Kept, note.Todos = carrier.Said, plan.Todos
 	if view.Compaction != nil {
 		note.Earlier = max(0, int(sess.MessageCount)-carrier.Said)
-		if note.Asked, err = hiddenRequests(ctx, s.store, *sess.HeadID, &view, ofRequests); err != nil {
+		if err := addHidden(ctx, s, sess, &view, ofRequests, h, note); err != nil {
 			return err
 		}
 	}
@@ -344,13 +367,14 @@ const (
 	mostRequests = 500 // that a note names, the newest
 )
 
-// hiddenRequests returns what people asked on a path before the first message that a context holds word for word.
-func hiddenRequests(ctx context.Context, s *store.Store, head int64, view *contextmgr.View,
-	limit int64,
-) ([]handover.Request, error) {
-	spans, err := s.Spans(ctx, head)
+// addHidden notes what people asked on the path before the first message that a context holds word for word, and counts
+// the rules among it that go nowhere.
+func addHidden(ctx context.Context, s *opened, sess *session.Session, view *contextmgr.View, limit int64,
+	h *handedOver, note *handover.Note,
+) error {
+	spans, err := s.store.Spans(ctx, *sess.HeadID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	slices.Reverse(spans)
 	path := store.Ranges(spans)
@@ -361,12 +385,27 @@ func hiddenRequests(ctx context.Context, s *store.Store, head int64, view *conte
 			break
 		}
 	}
-	_, total, err := s.PromptsIn(ctx, hidden, 1, 0)
+	_, total, err := s.store.PromptsIn(ctx, hidden, 1, 0)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	prompts, _, err := s.PromptsIn(ctx, hidden, total-mostRequests+1, mostRequests)
-	return handover.FitRequests(handover.RequestsOf(prompts), limit, tokens.Reference().Text), err
+	prompts, _, err := s.store.PromptsIn(ctx, hidden, total-mostRequests+1, mostRequests)
+	if err != nil {
+		return err
+	}
+	note.Asked = handover.FitRequests(handover.RequestsOf(prompts), limit, tokens.Reference().Text)
+	texts := []string{note.Text()}
+	for i := range view.Messages {
+		texts = append(texts, view.Messages[i].Text())
+	}
+	var rules []string
+	for _, r := range digest.StandingRules(prompts, s.givers(sess.Key)) {
+		rules = append(rules, r.Text)
+	}
+	if missing := handover.CountMissing(rules, texts); missing > 0 {
+		h.LeftOut[handover.LeftRules] = missing
+	}
+	return nil
 }
 
 // prepareWhole hands over the path to the head, or the part of it from a message on. It is read twice: to say how much
@@ -515,6 +554,10 @@ func (h *handedOver) question() string {
 		aboutTokens(h.Tokens))
 	if h.Masked > 0 {
 		text += ", " + transcript.Counted(h.Masked, "secret") + " masked"
+	}
+	if n := h.LeftOut[handover.LeftRules]; n > 0 {
+		text += fmt.Sprintf("; its window has no room for %s, which `sessiond rules %s` lists",
+			transcript.Counted(n, "standing rule"), h.Session)
 	}
 	return text + "."
 }

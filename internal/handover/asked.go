@@ -71,3 +71,22 @@ func firstOf(text string, length int) string {
 	}
 	return string([]rune(text)[:length]) + " …"
 }
+
+// recognised is how much of a rule tells it from others, in bytes.
+const recognised = 60
+
+// CountMissing counts the rules that none of the texts has.
+func CountMissing(rules, texts []string) (missing int) {
+	plain := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	for i := range texts {
+		texts[i] = plain(texts[i])
+	}
+	for _, rule := range rules {
+		rule = plain(rule)
+		rule = strings.ToValidUTF8(rule[:min(len(rule), recognised)], "")
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, rule) }) {
+			missing++
+		}
+	}
+	return missing
+}

@@ -20,6 +20,7 @@ const (
 	LeftSystem    = "system prompts"
 	LeftMedia     = "audio and files"
 	LeftData      = "pieces that only their provider reads"
+	LeftRules     = "standing rules" // for which the window has no room
 )
 
 // Carrier turns messages into those that any program can be given: what people, models and tools said, calls paired
