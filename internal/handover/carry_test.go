@@ -260,3 +260,12 @@ func TestRequestsFitTheirShare(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A rule is missing if no text has its beginning, however it is broken into lines.
+func TestMissingRulesAreCounted(t *testing.T) {
+	texts := []string{"- Never prune\nthe roses. (#1)", "water"}
+	rules := []string{"Never prune the roses.", "Never water at noon.", strings.Repeat("Always sow in March ", 9)}
+	if n := handover.CountMissing(rules, append(texts, rules[2]+"and then rest")); n != 1 {
+		t.Errorf("%d rules are missing, want 1", n)
+	}
+}
