@@ -471,6 +471,7 @@ var ruleFiles = map[session.Source][]string{
 	session.SourcePi:       {"AGENTS.md", "CLAUDE.md"},
 	session.SourceOpencode: {"AGENTS.md", "CLAUDE.md"}, session.SourceGeminiCLI: {"GEMINI.md"},
 	session.SourceQwenCode: {"QWEN.md", "AGENTS.md"}, session.SourceGoose: {".goosehints", "AGENTS.md"},
+	session.SourceCopilotCLI: {"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md"},
 }
 
 // rulesElsewhere returns the files with rules that one program read in a folder and the other does not read.

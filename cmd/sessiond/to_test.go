@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"sessiond/internal/export"
 	"sessiond/internal/history"
 	"sessiond/internal/history/codex"
+	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
 )
@@ -67,6 +69,56 @@ func TestHandoverThatFailsLeavesNoFile(t *testing.T) {
 	}
 	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) != 0 {
 		t.Errorf("%d files are left: %v", len(left), err)
+	}
+}
+
+// Without a home no program's session is written, and with one it lies in it.
+func TestHandoverNeedsAHome(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	for _, target := range export.Targets(func(string) string { return "" }) {
+		if target.Path == nil {
+			continue
+		}
+		d := history.Draft{ID: target.NewID(session.At(time.Now()), "seed"), Directory: home, CreatedAt: session.At(time.Now())}
+		h := handedOver{target: target, draft: d}
+		if err := writeSession(target.Path(&d), &h); err == nil || !strings.Contains(err.Error(), "HOME is not set") {
+			t.Errorf("%s: %v", target.Source, err)
+		}
+	}
+	for _, target := range export.Targets(func(name string) string { return map[string]string{"HOME": home}[name] }) {
+		d := history.Draft{ID: target.NewID(session.At(time.Now()), "seed"), Directory: home, CreatedAt: session.At(time.Now())}
+		if target.Path != nil && !strings.HasPrefix(target.Path(&d), home+string(filepath.Separator)) {
+			t.Errorf("%s: %s", target.Source, target.Path(&d))
+		}
+	}
+}
+
+// A session of Copilot CLI that is there keeps its events and its name, and a write that fails leaves neither.
+func TestHandoverKeepsASessionWithItsName(t *testing.T) {
+	t.Parallel()
+	copilot := copilotcli.NewTarget(os.Getenv)
+	draft := history.Draft{
+		ID: "a", Title: "A plan", CreatedAt: session.At(time.Now()), Handover: &history.Handover{Session: "20260501_001"},
+		Each: func(func(*session.Message) error) error { return errors.New("purged") },
+	}
+	failed := filepath.Join(t.TempDir(), "a", "events.jsonl")
+	if err := writeSession(failed, &handedOver{target: copilot, draft: draft}); err == nil {
+		t.Error("a write that fails is reported as done")
+	}
+	if _, err := os.Lstat(filepath.Dir(failed)); !os.IsNotExist(err) {
+		t.Errorf("its folder is left: %v", err)
+	}
+	draft.Each = func(func(*session.Message) error) error { return nil }
+	path := filepath.Join(t.TempDir(), "a", "events.jsonl")
+	testkit.Check(t, writeSession(path, &handedOver{target: copilot, draft: draft}))
+	draft.Title = "Another one"
+	if err := writeSession(path, &handedOver{target: copilot, draft: draft}); session.CodeOf(err) != session.Conflict {
+		t.Errorf("%v", err)
+	}
+	name := testkit.Must(os.ReadFile(filepath.Join(filepath.Dir(path), "workspace.yaml")))(t)
+	if _, err := os.Lstat(path); err != nil || !strings.Contains(string(name), "A plan") {
+		t.Errorf("%v, %s", err, name)
 	}
 }
 

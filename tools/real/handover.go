@@ -21,7 +21,7 @@ import (
 
 // The programs between which conversations are handed over.
 var (
-	handoverFrom = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli"}
+	handoverFrom = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli", "copilot-cli"}
 	handoverTo   = []string{"claude-code", "codex", "pi", "opencode", "qwen-code", "gemini-cli", "copilot-cli"}
 	fileOnly     = []string{"Goose"} // sessiond exports files that no run has read
 )

@@ -3,6 +3,7 @@ package copilotcli
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +34,7 @@ func NewTarget(env func(string) string) history.Target {
 	}
 }
 
-// prepare writes what names a session in Copilot CLI.
+// prepare writes what names a session in Copilot CLI. Codes: Conflict (the session has a name).
 func prepare(path string, d *history.Draft) error {
 	text, err := yaml.Marshal(workspace{
 		ID: d.ID, Name: history.FirstLine(d.Title), UserNamed: true, CWD: folders.Resolved(d.Directory), Branch: d.GitBranch,
@@ -42,8 +43,16 @@ func prepare(path string, d *history.Draft) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
+	var file *os.File
 	if err == nil {
-		err = os.WriteFile(workspaceBeside(path), text, 0o600)
+		file, err = os.OpenFile(workspaceBeside(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	}
+	if os.IsExist(err) {
+		return session.Errorf(session.Conflict, "%s exists: nothing was written; try again", workspaceBeside(path))
+	}
+	if err == nil {
+		_, err = file.Write(text)
+		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("name a session of Copilot CLI: %w", err)

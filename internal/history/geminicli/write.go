@@ -27,7 +27,9 @@ func NewTarget(env func(string) string) history.Target {
 			if home == "" {
 				return ""
 			}
-			name := "session-" + d.CreatedAt.UTC().Format("2006-01-02T15-04") + "-" + d.ID[:8] + ".jsonl"
+			// Gemini CLI 0.61 ends the name with the first characters of the id. With those it would delete the session:
+			// a session that is resumed begins a second file, the next start deletes that, and all of its ending.
+			name := "session-" + d.CreatedAt.UTC().Format("2006-01-02T15-04") + "-" + d.ID[len(d.ID)-8:] + ".jsonl"
 			return filepath.Join(home, "tmp", projectIn(home, folders.Resolved(d.Directory)), "chats", name)
 		},
 		Prepare: claim, TidyUp: release, Write: Write,
