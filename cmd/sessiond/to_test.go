@@ -80,14 +80,14 @@ func TestHandoverNeedsAHome(t *testing.T) {
 		if target.Path == nil {
 			continue
 		}
-		d := history.Draft{ID: target.NewID(session.At(time.Now()), "seed"), Directory: home, CreatedAt: session.At(time.Now())}
+		d := history.Draft{ID: history.UUID("seed"), Directory: home, CreatedAt: session.At(time.Now())}
 		h := handedOver{target: target, draft: d}
 		if err := writeSession(target.Path(&d), &h); err == nil || !strings.Contains(err.Error(), "HOME is not set") {
 			t.Errorf("%s: %v", target.Source, err)
 		}
 	}
 	for _, target := range export.Targets(func(name string) string { return map[string]string{"HOME": home}[name] }) {
-		d := history.Draft{ID: target.NewID(session.At(time.Now()), "seed"), Directory: home, CreatedAt: session.At(time.Now())}
+		d := history.Draft{ID: history.UUID("seed"), Directory: home, CreatedAt: session.At(time.Now())}
 		if target.Path != nil && !strings.HasPrefix(target.Path(&d), home+string(filepath.Separator)) {
 			t.Errorf("%s: %s", target.Source, target.Path(&d))
 		}

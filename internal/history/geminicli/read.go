@@ -179,8 +179,10 @@ func (f *folded) emit(in *history.Intake) {
 	new.Metadata = session.JSONOf(map[string]any{"gemini-cli": about})
 	c := in.Conversation(new)
 	f.link(in, c)
-	if f.base = c.Base(); !slices.ContainsFunc(f.all, func(e *entry) bool { return !e.repeats && !isContext(&e.message) }) {
-		c.Silent = skipSilent // a session that is resumed begins a second file, and leaves it
+	f.base = c.Base()
+	speaks := func(e *entry) bool { return !e.repeats && !isContext(&e.message) }
+	if !slices.ContainsFunc(f.all, speaks) { // a session that is resumed begins a second file, and leaves it
+		c.Silent = skipSilent
 	}
 	for _, e := range f.all {
 		if e.repeats {
