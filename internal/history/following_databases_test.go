@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"sessiond/internal/history"
 	"sessiond/internal/history/goose"
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -17,13 +19,21 @@ import (
 // load makes the database of what is there.
 func (w *writing) load() {
 	w.Helper()
+	testkit.Check(w, os.MkdirAll(filepath.Dir(filepath.Join(w.dir, w.base)), 0o700))
 	scripts := []string{w.schema}
 	for _, f := range w.files {
 		if f.away {
 			continue
 		}
-		for _, l := range f.lines {
-			scripts = append(scripts, strings.ReplaceAll(l.text, updated, fmt.Sprint(f.updated.UnixMilli())))
+		texts := make([]string, len(f.lines))
+		for i, l := range f.lines {
+			texts[i] = l.text
+		}
+		if w.ends != nil { // of the first line, which is no statement, and the others
+			texts[0] = w.ends(f)
+		}
+		for _, text := range texts {
+			scripts = append(scripts, strings.ReplaceAll(text, updated, fmt.Sprint(f.updated.UnixMilli())))
 		}
 	}
 	w.followed.Load(filepath.Join(w.dir, w.base), scripts...)

@@ -25,10 +25,10 @@ func writers() []*writer {
 	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source {
 		return opencode.NewKilo(historytest.NoEnv, now)
 	}
-	return []*writer{
+	return append(wholeWriters(), []*writer{
 		writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(),
 		writesCopilotCLI(), writesQwenCode(), writesGeminiCLI(), omp, kilo,
-	}
+	}...)
 }
 
 // says returns a text that is different each time.

@@ -54,6 +54,8 @@ type writer struct {
 	agent   func(w *writing, f, from *file)   // makes the file of a sub-agent
 	moved   func(w *writing, f *file) string  // another place for a file; nil: none
 	change  func(w *writing, f *file, at int) // changes a line where it stands; nil: the program never does
+	joins   string                            // what stands between the entries of a document; "": a file has lines
+	ends    func(f *file) string              // what follows the last entry of a document, or the rows of a session; nil: nothing
 }
 
 // writing is a program at work; a check follows each step.
@@ -142,7 +144,9 @@ func (w *writing) run() []string {
 	w.now = w.now.Add(24 * time.Hour)
 	w.look()
 	fresh := historytest.New(w.T, w.source(func() time.Time { return w.now }))
-	fresh.Import(w.dir)
+	if fresh.Import(w.dir); len(fresh.Sessions()) == 0 {
+		w.wrong = append(w.wrong, "nothing came in")
+	}
 	w.followed.Examine()
 	return append(w.wrong, historytest.Followed(fresh, w.followed,
 		historytest.Told{Either: w.either, Changed: w.changed, Cut: w.cut})...)
@@ -339,13 +343,29 @@ func (w *writing) write(f *file) {
 		w.load()
 		return
 	}
-	var text strings.Builder
-	for _, l := range f.lines {
-		text.WriteString(l.text + "\n")
-	}
-	text.WriteString(f.half)
 	testkit.Check(w, errors.Join(os.MkdirAll(filepath.Dir(f.path), 0o700),
-		os.WriteFile(f.path, []byte(text.String()), 0o600), os.Chtimes(f.path, w.now, w.now)))
+		os.WriteFile(f.path, []byte(w.text(f)), 0o600), os.Chtimes(f.path, w.now, w.now)))
+}
+
+// text returns what a file holds.
+func (w *writing) text(f *file) string {
+	var text strings.Builder
+	for i, l := range f.lines {
+		if text.WriteString(l.text); w.joins == "" {
+			text.WriteString("\n")
+		} else if i > 0 && i < len(f.lines)-1 {
+			text.WriteString(w.joins)
+		}
+	}
+	switch {
+	case w.joins == "":
+		text.WriteString(f.half)
+	case f.half == "":
+		text.WriteString(w.ends(f))
+	default:
+		text.WriteString(w.joins + f.half)
+	}
+	return text.String()
 }
 
 func (w *writing) remove(f *file) {

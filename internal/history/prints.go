@@ -21,6 +21,9 @@ type Printed struct {
 	Place        // of its first message
 	Last  string // key of its last message
 	Print string // "": not kept
+	// Parent is the key of the message that the first one follows, "" for none; nil: that is not one of the session's, or
+	// it was said here.
+	Parent *string
 
 	taken bool
 }
@@ -37,11 +40,13 @@ func NewPrints(record func(key string) string) *Prints {
 // Load adds the imported messages of a session. Of records with one key the first one loaded counts.
 func (p *Prints) Load(in *Intake, of *session.Session) {
 	own := map[string]*Printed{}
+	keys := map[session.MessageRef]*string{}
 	in.Entries(of.ID, func(m *session.Message) bool {
 		if m.ExternalID == "" {
 			return true // it was said here
 		}
 		key := p.record(m.ExternalID)
+		keys[m.ID] = &m.ExternalID
 		e := own[key]
 		if e == nil {
 			var extra struct {
@@ -49,6 +54,9 @@ func (p *Prints) Load(in *Intake, of *session.Session) {
 			}
 			_ = json.Unmarshal(m.Extra, &extra) // without a print it is found by its key only
 			e = &Printed{Place: Place{Key: key, Session: of.ID}, Print: extra.Hash}
+			if e.Parent = new(""); m.Parent != nil {
+				e.Parent = keys[*m.Parent]
+			}
 			own[key] = e
 			if p.byKey[key] == nil {
 				p.byKey[key] = e

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"sessiond/internal/jsonx"
@@ -16,8 +17,8 @@ import (
 // Whole is a session that its reader decodes whole at each reading: of a program that writes the session's file anew,
 // or whose rows change where they stand. AddWhole stores what is new in it.
 //
-// A message is known again by its key. If it says something else than before, it is another version of it: a branch
-// beside the older one.
+// A message is known again by its key. If it says something else than before, or follows another message, it is another
+// version of it: a branch beside the older one, with what follows it.
 type Whole struct {
 	New      NewSession
 	Title    string       // that the program keeps; "": the store makes one of the first prompt
@@ -324,12 +325,12 @@ func (a *whole) add(item *Item) {
 	print := printOf(m)
 	item.Extra.SetText("hash", print)
 	m.Extra = session.JSON(Plain(item.Extra.Column()))
-	key, twice := a.version(item.Key, print)
+	parent := a.keys[a.parentOf(item)]
+	key, twice := a.version(item.Key, print, parent)
 	if twice {
 		a.in.SkipAt(item.At, SkipDuplicate, item.records())
 		return
 	}
-	parent := a.keys[a.parentOf(item)]
 	a.keys[item.Key] = key
 	a.talk.Add(Entry{
 		Key: key, Parent: parent, Records: item.Records, NoRecords: item.NoRecords, At: item.At, Line: item.Line,
@@ -362,9 +363,9 @@ func (a *whole) parentOf(item *Item) string {
 	return a.tip
 }
 
-// version returns the key of the version of an item that says what it says now. twice is true for an item that
-// stood in the session before.
-func (a *whole) version(key, print string) (version string, twice bool) {
+// version returns the key of the version of an item that says what it says now, behind the message that it follows now.
+// twice is true for an item that stood in the session before.
+func (a *whole) version(key, print, parent string) (version string, twice bool) {
 	name := key
 	for before, again := a.prints[key]; again; before, again = a.prints[key] {
 		if before == print {
@@ -373,10 +374,14 @@ func (a *whole) version(key, print string) (version string, twice bool) {
 		key = name + "#" + print[:12]
 	}
 	a.prints[key] = print
-	if here := a.own.Get(key); here != nil && here.Print != print && here.Print != "" {
-		key += "~" + print[:12]
+	behind := sha256.Sum256([]byte(print + "\n" + parent))
+	for _, version := range []string{key, key + "~" + print[:12]} {
+		here := a.own.Get(version)
+		if here == nil || (here.Print == print || here.Print == "") && (here.Parent == nil || *here.Parent == parent) {
+			return version, false
+		}
 	}
-	return key, false
+	return key + "~" + hex.EncodeToString(behind[:6]), false
 }
 
 // complete fills in what every message needs. A time that the program did not write is that of the item before, and
@@ -414,6 +419,9 @@ func (a *whole) compact(o *Compaction) {
 	through, ok := a.keys[o.ThroughKey]
 	if !ok {
 		return
+	}
+	if o.Key != "" { // of the same version
+		o.Key += strings.TrimPrefix(a.keys[o.Record.Key], o.Record.Key)
 	}
 	o.ThroughKey, o.FirstKeptKey, o.Record.Key = through, a.keys[o.FirstKeptKey], a.keys[o.Record.Key]
 	if o.CreatedAt.IsZero() {

@@ -125,7 +125,8 @@ func says(path []session.Message) []string {
 		m := &path[i]
 		line := fmt.Sprintf("%s %s %s %s %s in=%v shown=%v", m.Kind, m.Role, m.Origin, m.Finish, m.Model, m.InContext,
 			m.Display)
-		if m.Kind == session.KindMessage { // a repeated state is the same at any time
+		// A repeated state is the same at any time, and a time that its program did not record is that of the file.
+		if m.Kind == session.KindMessage && !strings.Contains(string(m.Extra), `"time":"`) {
 			line += m.CreatedAt.Format(" 15:04:05.000")
 		}
 		for j := range m.Parts {
