@@ -21,14 +21,15 @@ import (
 
 func writers() []*writer {
 	omp, kilo := writesPi(), writesOpencode() // forks that write the same form
+	kilo.base = "kilo.db"
 	omp.name, omp.source = "omp", func(func() time.Time) history.Source { return pi.NewOmp(historytest.NoEnv) }
 	kilo.name, kilo.source = "kilo", func(now func() time.Time) history.Source {
 		return opencode.NewKilo(historytest.NoEnv, now)
 	}
-	return append(wholeWriters(), []*writer{
+	return append([]*writer{
 		writesPi(), writesOpenClaw(), writesClaudeCode(), writesCodex(), writesGoose(), writesOpencode(),
 		writesCopilotCLI(), writesQwenCode(), writesGeminiCLI(), omp, kilo,
-	}...)
+	}, wholeWriters()...)
 }
 
 // says returns a text that is different each time.

@@ -14,18 +14,27 @@ type Prints struct {
 	record  func(key string) string
 	byKey   map[string]*Printed
 	byPrint map[string][]*Printed // in the order of the session
+	keys    map[session.MessageRef]string
 }
 
 // Printed is a stored record.
 type Printed struct {
-	Place        // of its first message
-	Last  string // key of its last message
-	Print string // "": not kept
-	// Parent is the key of the message that the first one follows, "" for none; nil: that is not one of the session's, or
-	// it was said here.
-	Parent *string
+	Place                      // of its first message
+	Last   string              // key of its last message
+	Print  string              // "": not kept
+	Parent *session.MessageRef // that the first message follows; nil: none
 
 	taken bool
+}
+
+// follow reports whether a stored record may be the one that follows a message now, by its key: it does, or which one
+// it follows is not known, then or now.
+func (p *Prints) follow(e *Printed, parent string) bool {
+	if e.Parent == nil || parent == "" {
+		return parent == ""
+	}
+	key, isKnown := p.keys[*e.Parent]
+	return !isKnown || key == parent
 }
 
 // NewPrints makes an empty set. record returns the key of the record that a message was made of,
@@ -34,29 +43,28 @@ func NewPrints(record func(key string) string) *Prints {
 	if record == nil {
 		record = func(key string) string { return key }
 	}
-	return &Prints{record: record, byKey: map[string]*Printed{}, byPrint: map[string][]*Printed{}}
+	return &Prints{
+		record: record, byKey: map[string]*Printed{}, byPrint: map[string][]*Printed{},
+		keys: map[session.MessageRef]string{},
+	}
 }
 
 // Load adds the imported messages of a session. Of records with one key the first one loaded counts.
 func (p *Prints) Load(in *Intake, of *session.Session) {
 	own := map[string]*Printed{}
-	keys := map[session.MessageRef]*string{}
 	in.Entries(of.ID, func(m *session.Message) bool {
 		if m.ExternalID == "" {
 			return true // it was said here
 		}
 		key := p.record(m.ExternalID)
-		keys[m.ID] = &m.ExternalID
+		p.keys[m.ID] = m.ExternalID
 		e := own[key]
 		if e == nil {
 			var extra struct {
 				Hash string `json:"hash"`
 			}
 			_ = json.Unmarshal(m.Extra, &extra) // without a print it is found by its key only
-			e = &Printed{Place: Place{Key: key, Session: of.ID}, Print: extra.Hash}
-			if e.Parent = new(""); m.Parent != nil {
-				e.Parent = keys[*m.Parent]
-			}
+			e = &Printed{Place: Place{Key: key, Session: of.ID}, Print: extra.Hash, Parent: m.Parent}
 			own[key] = e
 			if p.byKey[key] == nil {
 				p.byKey[key] = e

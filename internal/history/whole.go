@@ -236,13 +236,21 @@ func (a *whole) begin() {
 	default:
 		a.in.Skip(SkipKnown, a.Records)
 	}
+	if here != nil {
+		a.own.Load(a.in, here)
+	}
+	for _, origin := range a.Origins { // copies of its messages are those versions of them
+		for s := range a.in.Line(origin) {
+			a.own.Load(a.in, s)
+		}
+	}
 	if here == nil {
 		if a.Archived != nil {
 			a.talk.Change().ArchivedAt = a.Archived
 		}
 		return
 	}
-	if a.own.Load(a.in, here); a.Older {
+	if a.Older {
 		a.talk.KeepHead = true
 		return
 	}
@@ -377,7 +385,7 @@ func (a *whole) version(key, print, parent string) (version string, twice bool) 
 	behind := sha256.Sum256([]byte(print + "\n" + parent))
 	for _, version := range []string{key, key + "~" + print[:12]} {
 		here := a.own.Get(version)
-		if here == nil || (here.Print == print || here.Print == "") && (here.Parent == nil || *here.Parent == parent) {
+		if here == nil || (here.Print == print || here.Print == "") && (a.Older || a.own.follow(here, parent)) {
 			return version, false
 		}
 	}
@@ -471,6 +479,9 @@ func printOf(m *session.Message) string {
 		}
 	}
 	write(string(m.Kind), string(m.Role))
+	if m.Finish == session.FinishAborted { // another version of it may have ended well
+		write(string(m.Finish))
+	}
 	for i := range m.Parts {
 		p := &m.Parts[i]
 		arguments := p.Arguments
