@@ -138,30 +138,33 @@ func (t *talk) follow() {
 	first := items[0].Key
 	if _, isStored := times[first]; isStored {
 		t.whole.After = parents[first]
-	} else if items[0].Summary != nil && t.here.Head != nil && !t.isCopied(first) {
+	} else if items[0].Summary != nil && t.here.Head != nil && t.original(first) == nil {
 		t.whole.After = keys[*t.here.Head]
 	}
 	t.begin()
 }
 
-// isCopied reports whether a session that this one was forked from has a message.
-func (t *talk) isCopied(key string) bool {
+// original returns the message of a session that this one was forked from; nil: none of them has it.
+func (t *talk) original(key string) *session.Message {
 	for _, origin := range t.whole.Origins {
 		for s := range t.in.Line(origin) {
-			if t.in.Message(s.ID, key) != nil {
-				return true
+			if ref := t.in.Message(s.ID, key); ref != nil {
+				return t.in.Load(*ref)
 			}
 		}
 	}
-	return false
+	return nil
 }
 
 // begin makes a summary at the beginning an overlay of what it follows; where that was never imported, the
 // conversation begins with it.
 func (t *talk) begin() {
 	first := &t.whole.Items[0]
+	original := t.original(first.Key)
 	switch {
 	case first.Summary == nil || first.Summary.ThroughKey == first.Key:
+	case original != nil && original.Kind == session.KindMarker: // the origin has the overlay
+		first.Summary = nil
 	case t.whole.After == "":
 		first.Message, first.Summary = history.Say(session.Assistant, first.Message.CreatedAt, first.Message.Parts...), nil
 	default:
