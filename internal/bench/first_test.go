@@ -15,7 +15,7 @@ import (
 	"sessiond/internal/testkit"
 )
 
-var firstSize = flag.Int("first", 1000, "MB of histories that the first start finds")
+var firstSize = flag.Int("first", 100, "MB of histories that the first start finds")
 
 // BenchmarkFirst is the first start beside a year of histories of Claude Code and Codex. screen: from the start of the
 // process to the screen that asks. picker: from Enter until yesterday's conversation is in the picker. all: from Enter
@@ -23,7 +23,7 @@ var firstSize = flag.Int("first", 1000, "MB of histories that the first start fi
 // then. The baseline is `sessiond version`.
 func BenchmarkFirst(b *testing.B) {
 	program, home := binary(b), b.TempDir()
-	files := max(2, sized(*firstSize)) // of 1 MB
+	files := max(2, sized(*firstSize)*13/10) // of 0.76 MB
 	now, write := time.Now(), newAuthor(11)
 	yesterday := now.Add(-26 * time.Hour)
 	for n := range files {
@@ -31,7 +31,7 @@ func BenchmarkFirst(b *testing.B) {
 		if n%3 == 2 {
 			p, folder = codexProgram(), filepath.Join(home, ".codex", "sessions", "2026", "01", fmt.Sprintf("%02d", n%28+1))
 		}
-		begun := yesterday.Add(-time.Duration(n) * 365 * 24 * time.Hour / time.Duration(files))
+		begun := yesterday.Add(-365 * 24 * time.Hour / time.Duration(files) * time.Duration(n))
 		line := p.line
 		p.line = func(n, i int, m *session.Message) object {
 			made := line(n, i, m)

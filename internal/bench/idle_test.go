@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	idleTime  = flag.Duration("idle", 10*time.Minute, "how long the idle daemon is watched")
+	idleTime  = flag.Duration("idle", time.Minute, "how long the idle daemon is watched")
 	idleFiles = flag.Int("files", 20_000, "files beside the idle daemon that it follows")
 )
 

@@ -170,7 +170,7 @@ func (t *terminal) reads(text string) (took time.Duration, said string) {
 				t.Fatalf("sessiond ended; it wrote %q", said)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("no %q on the screen: %q", text, said)
+			t.Fatalf("no %q on the screen; the end of the output is %q", text, said[max(0, len(said)-2000):])
 		}
 	}
 	return time.Since(begun), said

@@ -33,8 +33,9 @@ const (
 	overQuiet  = 5 * time.Second
 	ReplyQuiet = 30 * time.Second
 	QuietTime  = 10 * time.Minute
-	// The follower scans every five minutes a source of which the system reports all changes. One of which it does not
-	// is scanned at the next look after a change, then after twice as long each time, up to the same five minutes.
+	// The follower scans each source every five minutes. Where the system reports no changes of a folder, the follower
+	// looks at that folder; where it reports none at all, it scans: at the next look after a change, then after twice as
+	// long each time, up to the same five minutes.
 	lookEvery = 10 * time.Second
 	scanEvery = 5 * time.Minute
 	retryTime = 5 * time.Second // after the store failed
@@ -92,8 +93,10 @@ type followed struct {
 	scanned  time.Time
 	nextScan time.Time // no scan before then
 
-	unwatched map[string]bool // folders of which the system reports no changes
-	pause     time.Duration   // from a scan to the next one, if there are such folders
+	unwatched map[string]bool   // folders of which the system reports no changes
+	entries   map[string]string // of these folders: size and time by path, at the last look
+	looked    time.Time
+	pause     time.Duration // from a look to the next one, or a scan, if there are such folders
 }
 
 // Run follows until ctx ends.
@@ -169,8 +172,11 @@ func (f *Follower) begin() {
 func (f *Follower) scheduleScans() {
 	for _, s := range f.followed {
 		every := scanEvery
-		if f.watcher == nil || len(s.unwatched) > 0 {
+		switch {
+		case f.watcher == nil:
 			every = s.pause
+		case len(s.unwatched) > 0 && f.Now().Sub(s.looked) >= s.pause:
+			f.lookAtUnwatched(s)
 		}
 		if len(s.roots) == 0 || f.Now().Sub(s.scanned) >= every {
 			s.scan, s.nextScan = true, time.Time{}
@@ -475,8 +481,8 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 		}
 	}
 	f.watchAgain(s)
-	if s.pause = min(2*s.pause, scanEvery); len(s.changed) > 0 {
-		s.pause = lookEvery
+	if f.watcher == nil {
+		s.lengthenPause(len(s.changed) > 0)
 	}
 	f.report(s, Accounting{Errors: problems})
 	return f.wakeForks(ctx, s) // another process may have imported an origin

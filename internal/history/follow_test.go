@@ -300,19 +300,39 @@ func TestLooksBackOffWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// A folder that has no watch costs looks of its program, and nothing of what is watched.
+// A folder that has no watch costs looks at this folder: no walk through all of its program, and nothing of what is
+// watched.
 func TestRefusedWatchKeepsTheOthers(t *testing.T) {
 	h := newHome(t)
 	other := "--other--/2026-02-04T09-00-00-000Z_two.jsonl"
 	h.write(first, header("one"), said("a", "", "hello"))
 	h.write(other, header("two"), said("c", "", "hello"))
 	h.imported()
+	counting := &countingSource{Source: h.f.Sources[0]}
+	h.f.Sources[0] = counting
 	h.f.RefuseWatch(filepath.Join(h.dir, "--other--"))
 	h.run()
 	h.append(first, said("b", "a", "seen without a look"))
 	h.waits(1)
+	for range 6 { // the first look scans the whole program
+		h.passes(history.LookEvery)
+		h.look <- time.Time{}
+	}
+	before := counting.walks.Load()
 	h.append(other, said("d", "c", "seen at a look"))
-	h.looksUntil(1, h.look)
+	for got := 0; got < 1; {
+		select {
+		case one := <-h.done:
+			got += one.Records.Imported
+		case h.look <- time.Time{}:
+			h.passes(history.LookEvery)
+		}
+	}
+	if n := counting.walks.Load() - before; n > 0 {
+		t.Errorf("%d walks through the program for a change in one folder", n)
+	}
+	h.write("--other--/2026-02-04T10-00-00-000Z_three.jsonl", header("three"), said("e", "", "a new file"))
+	h.looksUntil(2, h.look)
 }
 
 // What was never imported is not followed; from the first import on it is.

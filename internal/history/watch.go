@@ -2,6 +2,7 @@ package history
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,6 +45,48 @@ func (f *Follower) watch(s *followed, folder string) {
 		return
 	}
 	delete(s.unwatched, folder)
+}
+
+// lookAtUnwatched does for the folders of which the system reports no changes what its reports do for the others. A
+// folder that is looked at for the first time is scanned: something may have come since the last scan.
+func (f *Follower) lookAtUnwatched(s *followed) {
+	now, changed := map[string]string{}, false
+	note := func(path string) {
+		changed = true
+		f.noteChange(path)
+	}
+	for folder := range s.unwatched {
+		entries, err := os.ReadDir(folder)
+		if err != nil {
+			continue // its entries are gone, as below
+		}
+		_, known := s.entries[folder]
+		now[folder], s.scan = "", s.scan || !known
+		for _, entry := range entries {
+			path, state := filepath.Join(folder, entry.Name()), ""
+			if info, err := entry.Info(); err == nil && !entry.IsDir() { // a folder has a watch of its own, or is one of these
+				state = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+			}
+			now[path] = state
+			if before, ok := s.entries[path]; known && (!ok || before != state) {
+				note(path)
+			}
+		}
+	}
+	for path := range s.entries {
+		if _, ok := now[path]; !ok {
+			note(path)
+		}
+	}
+	s.entries, s.looked = now, f.Now()
+	s.lengthenPause(changed)
+}
+
+// lengthenPause doubles the pause while nothing changes.
+func (s *followed) lengthenPause(changed bool) {
+	if s.pause = min(2*s.pause, scanEvery); changed {
+		s.pause = lookEvery
+	}
 }
 
 // watchAgain tries what the system refused before: it may have watches again.
