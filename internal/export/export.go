@@ -51,10 +51,7 @@ func encoders() []encoder {
 			}),
 		},
 		{
-			HTML, "text/html; charset=utf-8", ".html", false,
-			transcriptOf(func(out io.Writer, h transcript.Heading, opt *Options) transcript.Writer {
-				return transcript.NewHTML(out, h, opt.Zone)
-			}),
+			HTML, "text/html; charset=utf-8", ".html", false, writePage,
 		},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
 	}, targetEncoders()...)

@@ -36,9 +36,18 @@ const (
 	maxImages = 48 << 20
 )
 
-// NewHTML returns a writer of a self-contained page: it loads nothing, and nothing in it runs. Stored
-// content is only text; images of common formats are embedded.
-func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
+// Page is a self-contained page: it loads nothing, and nothing in it runs. Stored content is only text; images of
+// common formats are embedded. Its prompts are listed in a rail.
+type Page struct {
+	*Pieces
+	Secrets int  // values in it that look like secrets, for its note
+	Masked  bool // they are masked
+
+	agent bool // a sub-agent's messages are written
+}
+
+// NewPage returns the writer of a page.
+func NewPage(w io.Writer, heading Heading, zone *time.Location) *Page {
 	p := NewPieces(w, zone)
 	heading = heading.lines()
 	sum := sha256.Sum256([]byte(pageStyle))
@@ -47,16 +56,40 @@ func NewHTML(w io.Writer, heading Heading, zone *time.Location) Writer {
 		"Policy": "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; base-uri 'none'; form-action 'none'",
 	})
-	return wholePage{p}
+	return &Page{Pieces: p}
 }
 
-// wholePage ends a page.
-type wholePage struct{ *Pieces }
+// Agent begins a sub-agent: its items follow. It is folded.
+func (p *Page) Agent(id session.ID, heading Heading) {
+	p.flushCalls()
+	p.endAgent()
+	heading = heading.lines()
+	p.agent, p.speaker, p.clock.day = true, "", ""
+	p.write("agent", map[string]any{"ID": id, "Title": heading.Title, "Facts": heading.Facts})
+}
+
+func (p *Page) endAgent() {
+	if p.agent {
+		p.raw("</details>\n")
+	}
+	p.agent = false
+}
 
 // Close implements Writer.
-func (p wholePage) Close() error {
+func (p *Page) Close() error {
 	p.flushCalls()
-	p.write("tail", "")
+	p.endAgent()
+	note := ""
+	switch {
+	case p.Masked && p.Secrets > 0:
+		note = "Masked on this page, because they looked like secrets: " + Counted(p.Secrets, "value") + "."
+	case p.Masked:
+		note = "No value looked like a secret."
+	case p.Secrets > 0:
+		note = "This page has what looks like secrets (keys, tokens, passwords): " + Counted(p.Secrets, "value") +
+			". Do not pass it on: sessiond export --redact masks them."
+	}
+	p.write("tail", map[string]any{"Prompts": p.prompts, "Note": note, "Bad": !p.Masked && p.Secrets > 0})
 	return p.Pieces.Close()
 }
 
@@ -73,6 +106,8 @@ type Pieces struct {
 	Sessions string
 	// Whole is the address before the names of message and part that leads to a part that is not shown whole; "": none.
 	Whole string
+	// Within are the only sessions to which such lines lead; nil: to all.
+	Within map[session.ID]bool
 	// Own is the session whose messages are named by their numbers alone; "": that of the first message.
 	Own session.ID
 
@@ -82,8 +117,9 @@ type Pieces struct {
 	clock     clock
 	speaker   string // of the last message
 	calls     []held // that wait for the next ones
-	left      int    // bytes of images that there is room for
-	err       error  // the first one
+	prompts   []railed
+	left      int   // bytes of images that there is room for
+	err       error // the first one
 }
 
 // NewPieces returns a writer of pieces.
@@ -162,6 +198,9 @@ func (p *Pieces) linked(line string) template.HTML {
 	text := template.HTMLEscapeString(line)
 	if p.Sessions != "" {
 		text = sessionName.ReplaceAllStringFunc(text, func(name string) string {
+			if in, _, _ := strings.Cut(name, "."); p.Within != nil && !p.Within[session.ID(in)] {
+				return name
+			}
 			to := p.Sessions + name
 			if id, seq, message := strings.Cut(name, "."); message {
 				to = p.Sessions + id + "?at=" + name + "#m" + seq
@@ -256,9 +295,23 @@ func (p *Pieces) message(item *Item) {
 	end(finishText(item))
 }
 
+// railed is a prompt as the rail of a page lists it.
+type railed struct{ Anchor, Text string }
+
+// railedWidth is how much of a prompt the rail has, in columns.
+const railedWidth = 90
+
 // begin opens an article. A message that goes on after its calls has no name of its own there.
 func (p *Pieces) begin(item *Item, id, class string, note template.HTML, goesOn bool) {
 	who := speaker(item)
+	if id != "" && item.Role == session.User && item.Origin == session.Person && item.Ref.Session == p.Own {
+		for i := range item.Blocks {
+			if text := OneLine(item.Blocks[i].Text, railedWidth); item.Blocks[i].Kind == BlockText && text != "" {
+				p.prompts = append(p.prompts, railed{id, text})
+				break
+			}
+		}
+	}
 	p.write("message", map[string]any{
 		"Class": class, "Anchor": id, "To": p.anchor(item.Ref), "Seq": item.Ref.Seq, "Who": who, "Again": who == p.speaker ||
 			goesOn, "Note": note,

@@ -71,7 +71,7 @@ func TestNothingStoredLeavesItsPlaceInAPage(t *testing.T) {
 	}
 	allowed := map[string][]string{
 		"html": {"lang"}, "head": nil, "meta": {"charset", "name", "content", "http-equiv"}, "title": nil, "style": nil,
-		"body": nil, "header": {"class"},
+		"body": {"class"}, "header": {"class"}, "nav": {"class", "aria-label"},
 		"h1": {"dir"}, "h2": nil, "div": {"class", "dir", "id"}, "span": {"class"}, "main": nil, "section": {"class", "id"},
 		"footer": nil, "article": {"class", "id"}, "time": {"datetime"},
 		"a": {"href", "title", "rel"}, "details": {"class", "open"}, "summary": {"class"}, "p": {"class"},

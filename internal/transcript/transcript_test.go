@@ -411,9 +411,9 @@ func Markdown(w io.Writer, heading Heading, items []Item, zone *time.Location) e
 	return each(NewMarkdown(w, heading, zone), items)
 }
 
-// HTML writes items as NewHTML's does.
+// HTML writes items as a Page does.
 func HTML(w io.Writer, heading Heading, items []Item, zone *time.Location) error {
-	return each(NewHTML(w, heading, zone), items)
+	return each(NewPage(w, heading, zone), items)
 }
 
 // Terminal writes items as NewTerminal's does.
