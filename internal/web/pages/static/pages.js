@@ -70,7 +70,11 @@
     p: () => follow('a[rel=prev]'),
     n: () => follow('a[rel=next]') || !shown() && follow('.more a'),
     m: () => { const a = $('.views a:not([aria-current])'); if (a) location.href = atPlace(a); return !!a; },
-    x: () => !!shown() && begin(),
+    x: () => {
+      const box = $('.item.here .mark');
+      if (box) box.click();
+      return shown() ? begin() : !!box;
+    },
     f: () => { const q = $('#find'); if (q) { q.focus(); q.select(); } return !!q; },
     '<': () => follow('[data-beside=older]'),
     '>': () => follow('[data-beside=newer]'),
