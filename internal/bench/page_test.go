@@ -1,6 +1,8 @@
 package bench_test
 
 import (
+	"context"
+	"database/sql"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -13,9 +15,23 @@ import (
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/guard"
 	"sessiond/internal/web/pages"
 )
+
+// addSessions adds sessions without messages, so that a list has many.
+func addSessions(b *testing.B, path string, n int) {
+	b.Helper()
+	db := testkit.Must(sql.Open("sqlite", path))(b)
+	defer db.Close()
+	testkit.Must(db.ExecContext(b.Context(), `
+		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
+		INSERT INTO sessions (id, day, title, source, project, created_at, updated_at, active_at)
+		SELECT printf('2023%02d%02d_%06d', i % 12 + 1, i % 28 + 1, i), printf('2023-%02d-%02d', i % 12 + 1, i % 28 + 1), 'Talk ' || i,
+		       'pi', '/home/me/p' || i % 50, at, at, at
+		FROM (SELECT i, strftime('%Y-%m-%d %H:%M:%f', '2025-01-01', i || ' minutes') AS at FROM n)`, n))(b)
+}
 
 // BenchmarkPage renders pages of a large history. The baseline is reading what they show.
 func BenchmarkPage(b *testing.B) {
@@ -24,9 +40,10 @@ func BenchmarkPage(b *testing.B) {
 	door := guard.New(guard.Options{NoAuth: true})
 	shown := pages.New(pages.Config{
 		Store: h.store, Search: h.index, Contexts: h.contexts(b), Reports: analytics.New(h.store.Reader(), time.UTC),
-		Guard: door, Now: time.Now, Zone: time.UTC, Log: zerolog.Nop(),
+		Guard: door, Alarm: func(context.Context) string { return "" }, Now: time.Now, Zone: time.UTC, Log: zerolog.Nop(),
 	})
 	door.Admit(shown)
+	addSessions(b, h.path, sized(100_000))
 	get := func(path string) func() error {
 		return func() error {
 			w := httptest.NewRecorder()
@@ -44,6 +61,10 @@ func BenchmarkPage(b *testing.B) {
 	}{
 		{"sessions", "/", func() error {
 			_, _, err := h.store.Sessions(ctx, store.Filter{People: true}, store.Page{Limit: 60})
+			return err
+		}},
+		{"sessions of a project", "/?project=/home/me/p7", func() error {
+			_, _, err := h.store.Sessions(ctx, store.Filter{Project: "/home/me/p7", People: true}, store.Page{Limit: 60})
 			return err
 		}},
 		{"search", "/?q=" + knownWord, func() error {

@@ -13,13 +13,13 @@ import (
 // Facets counts the sessions that pass a filter, in all and by the values of columns.
 type Facets struct {
 	Sessions int64
-	More     bool // there are older ones, which are not counted
+	More     bool // there are older sessions, which were not looked at
 	Values   map[Column][]Value
 }
 
-// Facets counts the newest sessions that pass a filter, at most so many, by source, model, project and branch: of each
-// column the values of the most sessions first. Codes: Invalid (q).
-func (s *Store) Facets(ctx context.Context, f Filter, most int) (Facets, error) {
+// Facets counts those of the newest sessions that pass a filter, by source, model, project and branch: of each column
+// the values of the most sessions first. Codes: Invalid (q).
+func (s *Store) Facets(ctx context.Context, f Filter, newest int) (Facets, error) {
 	out := Facets{Values: map[Column][]Value{}}
 	c := f.conditions().within(ctx)
 	if c.err != nil {
@@ -43,9 +43,13 @@ func (s *Store) Facets(ctx context.Context, f Filter, most int) (Facets, error) 
 			}
 		}
 		return nil
-	}, facetsOf+`
-		WHERE `+strings.Join(c.where, " AND ")+` ORDER BY s.active_at DESC, s.id DESC LIMIT +?) counted GROUP BY 1, 2, 3, 4`,
-		append(c.args, most+1)...)
+	}, facetsOf+` WHERE `+strings.Join(c.where, " AND ")+` GROUP BY 1, 2, 3, 4`, append([]any{newest}, c.args...)...)
+	if err == nil {
+		var beyond []session.ID
+		beyond, err = engine.List[session.ID](ctx, s,
+			`SELECT id FROM sessions ORDER BY active_at DESC, id DESC LIMIT 1 OFFSET +?`, newest)
+		out.More = len(beyond) > 0
+	}
 	for column, sum := range sums {
 		for text, n := range sum {
 			out.Values[column] = append(out.Values[column], Value{text, n})
@@ -54,11 +58,8 @@ func (s *Store) Facets(ctx context.Context, f Filter, most int) (Facets, error) 
 			return cmp.Or(cmp.Compare(b.Sessions, a.Sessions), cmp.Compare(a.Text, b.Text))
 		})
 	}
-	if out.More = out.Sessions > int64(most); out.More {
-		out.Sessions = int64(most)
-	}
 	return out, session.Wrap(err, "count sessions")
 }
 
-const facetsOf = `SELECT source, model, project, git_branch, COUNT(*) AS n FROM (
-		SELECT s.source, s.model, s.project, s.git_branch FROM sessions s`
+const facetsOf = `SELECT s.source, s.model, s.project, s.git_branch, COUNT(*) AS n
+	FROM (SELECT * FROM sessions ORDER BY active_at DESC, id DESC LIMIT +?) s`

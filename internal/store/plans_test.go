@@ -342,8 +342,10 @@ func fineToScan(query, detail string) bool {
 		return strings.HasPrefix(detail, "SCAN wanted VIRTUAL TABLE")
 	case strings.Contains(query, "LIMIT 2000) near"): // of the next sessions
 		return detail == "SCAN near"
+	case strings.HasSuffix(query, "LIMIT 1 OFFSET +?"): // of an index alone
+		return detail == "SCAN sessions USING COVERING INDEX sessions_active"
 	case strings.HasPrefix(query, facetsOf): // groups the newest sessions, at most so many
-		return detail == "SCAN counted" || detail == "USE TEMP B-TREE FOR GROUP BY"
+		return detail == "SCAN s" || detail == "USE TEMP B-TREE FOR GROUP BY"
 	case query == nearestAbove: // sorts the few folders above one
 		return strings.Contains(detail, "TEMP B-TREE")
 	case query == messagesByID.messages, query == messagesByID.parts:

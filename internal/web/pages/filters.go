@@ -19,7 +19,7 @@ import (
 
 // Limits of what the filters of a list offer.
 const (
-	mostCounted = 2000 // sessions, the newest ones
+	mostCounted = 5000 // sessions, the newest ones
 	mostChoices = 100  // of a control
 )
 
@@ -72,7 +72,7 @@ func (p *Pages) fillForm(ctx context.Context, page *homePage, q url.Values, filt
 		return err
 	}
 	if form.Count = transcript.Counted(facets.Sessions, "session"); facets.More {
-		form.Count = "more than " + form.Count + "; the controls count these newest ones"
+		form.Count += " of the newest " + humanize.Comma(mostCounted)
 	}
 	if !counted {
 		form.Count = ""
