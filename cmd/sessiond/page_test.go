@@ -240,6 +240,9 @@ func TestPageByKeyboard(t *testing.T) {
 	if after := b.top("#m3"); after != before {
 		t.Errorf("what is read moved from %v to %v", before, after)
 	}
+	b.do(chromedp.Navigate(d.url + path + "/files"))
+	b.sees("No call of this session read or changed a file.")
+	b.isAccessible()
 	b.do(chromedp.Navigate(d.url + "/usage"))
 	b.sees("input tokens")
 	b.isAccessible()

@@ -126,6 +126,35 @@ func TestSeveralAreChangedAndExportedAtOnce(t *testing.T) {
 	}
 }
 
+// What is stored is shown as far as it fits, and what is gone is said.
+func TestLongTitlesAndPurgedSessions(t *testing.T) {
+	k := newKit(t)
+	k.login()
+	long := k.session(store.NewSession{Title: strings.Repeat("Boats ", 2000), Project: "/home/me/boats"}, "out")
+	kept := k.session(store.NewSession{Title: "Kites", Project: "/home/me/boats"}, "up")
+	for _, path := range []string{"/", "/usage", "/s/" + string(kept), "/s/" + string(kept) + "/files", "/s/" + string(long)} {
+		if page := k.open(path); len(page) > 120_000 {
+			t.Errorf("%s has %d bytes", path, len(page))
+		}
+	}
+	form := formToken.FindStringSubmatch(k.open("/"))[1]
+	_, _, err := k.store.BeginPurge(t.Context(), store.PurgeRequest{Session: long})
+	testkit.Check(t, err)
+	for _, path := range []string{"", "/files", "/export?format=html", "?view=model", "?find=out"} {
+		if status, _, body := k.do("GET", "/s/"+string(long)+path, nil); status != http.StatusNotFound ||
+			!strings.Contains(body, "It may have been purged") {
+			t.Errorf("%s of a purged session: %d %.300s", path, status, body)
+		}
+	}
+	status, _, body := k.do("POST", "/several", url.Values{
+		"form_token": {form}, "do": {"star"}, "session": {string(kept), string(long)}, "back": {"//elsewhere"},
+	}, "Sec-Fetch-Site", "same-origin")
+	if status != http.StatusNotFound || !strings.Contains(body, "1 session changed; then: ") {
+		t.Errorf("a list with a purged session: %d %.600s", status, body)
+	}
+	has(t, k.open("/?starred=true"), "Kites")
+}
+
 // The first page is loaded over slow lines, too: everything that it needs is at most 100 kB, also of a busy year.
 func TestFirstLoadIsSmall(t *testing.T) {
 	k := newKit(t)
