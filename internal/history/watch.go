@@ -84,7 +84,7 @@ func (f *Follower) lookAtUnwatched(s *followed) {
 
 // lengthenPause doubles the pause while nothing changes.
 func (s *followed) lengthenPause(changed bool) {
-	if s.pause = min(2*s.pause, scanEvery); changed {
+	if s.pause = min(2*s.pause, lookMost); changed {
 		s.pause = lookEvery
 	}
 }
