@@ -285,7 +285,7 @@ func (a *app) prepareHandover(ctx context.Context, s *opened, sess *session.Sess
 	now := session.At(a.now())
 	mask := &redact.Masker{}
 	h.draft = history.Draft{
-		Title: mask.Text(cmp.Or(sess.Title, string(sess.ID)) + " (from " + from.Title + ")"), Directory: h.Directory,
+		Title: mask.Text(cmp.Or(sess.Title, string(sess.ID)) + handoverSuffix(from)), Directory: h.Directory,
 		GitBranch: note.Place.Branch, Provider: h.Provider, Model: h.Model, CreatedAt: now,
 	}
 	if h.draft.Handover, err = export.HandoverOf(ctx, s.store, sess); err != nil {
@@ -307,6 +307,9 @@ func (a *app) prepareHandover(ctx context.Context, s *opened, sess *session.Sess
 	}
 	return nil
 }
+
+// handoverSuffix ends the title of a session that was written of another program's one.
+func handoverSuffix(from session.ProgramInfo) string { return " (from " + from.Title + ")" }
 
 // checkShared rejects a session whose project is shown to no other program. Codes: Forbidden.
 func (a *app) checkShared(sess *session.Session) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -141,9 +142,6 @@ func (a *app) removeHandovers(ctx context.Context, program, name string) error {
 	if err != nil {
 		return err
 	}
-	if target.Path == nil {
-		return usagef("%s keeps its sessions in a database of its own: delete it there", info.Title)
-	}
 	var sess session.Session
 	if err := a.read(ctx, func(s *store.Store) error {
 		sess, err = a.resolve(ctx, s, name)
@@ -151,29 +149,13 @@ func (a *app) removeHandovers(ctx context.Context, program, name string) error {
 	}); err != nil {
 		return err
 	}
-	sources := a.sources()
-	at := slices.IndexFunc(sources, func(s history.Source) bool { return s.Name() == info.Name })
-	found, _, err := sources[at].Find(ctx, nil)
+	remove := a.removeFiles
+	if target.Kept != nil {
+		remove = a.removeKept
+	}
+	removed, continued, err := remove(ctx, target, info, &sess)
 	if err != nil {
 		return err
-	}
-	removed, continued := 0, 0
-	for _, f := range found {
-		written, used, err := handoverIn(f.Path, &sess)
-		switch {
-		case err != nil || !written:
-		case used:
-			continued++
-		default:
-			if err := os.Remove(f.Path); err != nil {
-				return fmt.Errorf("remove a session of %s: %w", info.Title, err)
-			}
-			if target.TidyUp != nil {
-				target.TidyUp(f.Path)
-			}
-			removed++
-			fmt.Fprintln(a.out, "Removed "+printable(f.Path))
-		}
 	}
 	switch {
 	case continued > 0:
@@ -182,6 +164,100 @@ func (a *app) removeHandovers(ctx context.Context, program, name string) error {
 		return session.Errorf(session.NotFound, "nothing was written of %s for %s", sess.ID, info.Title)
 	}
 	return nil
+}
+
+// removeFiles deletes the files that were written of a session and not continued.
+func (a *app) removeFiles(ctx context.Context, target history.Target, info session.ProgramInfo,
+	sess *session.Session,
+) (removed, continued int, err error) {
+	sources := a.sources()
+	at := slices.IndexFunc(sources, func(s history.Source) bool { return s.Name() == info.Name })
+	found, _, err := sources[at].Find(ctx, nil)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, f := range found {
+		written, used, err := handoverIn(f.Path, sess)
+		switch {
+		case err != nil || !written:
+		case used:
+			continued++
+		default:
+			if err := os.Remove(f.Path); err != nil {
+				return removed, continued, fmt.Errorf("remove a session of %s: %w", info.Title, err)
+			}
+			if target.TidyUp != nil {
+				target.TidyUp(f.Path)
+			}
+			removed++
+			fmt.Fprintln(a.out, "Removed "+printable(f.Path))
+		}
+	}
+	return removed, continued, nil
+}
+
+// removeKept has a program delete from its database what was written of a session and not continued. It lists the
+// sessions of the session's folder, or of the current one if that is gone.
+func (a *app) removeKept(ctx context.Context, target history.Target, info session.ProgramInfo,
+	sess *session.Session,
+) (removed, continued int, err error) {
+	dir := sess.Directory
+	if !isFolder(dir) {
+		dir = a.dir
+	}
+	kept := target.Kept
+	printed, err := a.runTarget(ctx, info, dir, kept.List)
+	if err != nil {
+		return 0, 0, err
+	}
+	all, err := kept.Listed(printed)
+	if err != nil {
+		return 0, 0, err
+	}
+	from, _ := session.ProgramNamed(string(sess.Source))
+	for _, k := range all {
+		if !strings.HasSuffix(k.Title, handoverSuffix(from)) { // those that nobody continued keep their title
+			continue
+		}
+		if printed, err = a.runTarget(ctx, info, dir, append(slices.Clone(kept.Show), k.ID)); err != nil {
+			return removed, continued, err
+		}
+		of, used, err := kept.Handover(printed)
+		switch {
+		case err != nil:
+			return removed, continued, err
+		case of == nil || of.Session != sess.ID || of.SourceID != sess.SourceID:
+		case used:
+			continued++
+		default:
+			if _, err := a.runTarget(ctx, info, dir, append(slices.Clone(kept.Delete), k.ID)); err != nil {
+				return removed, continued, err
+			}
+			removed++
+			fmt.Fprintf(a.out, "Removed %s from %s\n", printable(k.ID), info.Title)
+		}
+	}
+	return removed, continued, nil
+}
+
+// runTarget runs a command of a program in a folder, and returns what it prints. Codes: NotFound, Invalid (it fails).
+func (a *app) runTarget(ctx context.Context, info session.ProgramInfo, dir string, command []string) ([]byte, error) {
+	path := a.host().LookPath(command[0])
+	if path == "" {
+		return nil, session.Errorf(session.NotFound, "%s is not on the PATH: only %s itself can change its sessions",
+			command[0], info.Title)
+	}
+	ctx, cancel := context.WithTimeout(ctx, importTime)
+	defer cancel()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, path, command[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, a.environ, &said
+	printed, err := cmd.Output()
+	if err != nil {
+		return nil, session.Errorf(session.Invalid, "`%s` fails: %w: %s", strings.Join(command, " "), err,
+			inOneLine(printable(strings.TrimSpace(said.String()))))
+	}
+	return printed, nil
 }
 
 // handoverIn reports whether a file was written of a session, and whether its program has continued it.

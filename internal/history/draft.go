@@ -54,7 +54,25 @@ type Target struct {
 
 	// Write writes the file.
 	Write func(out io.Writer, d *Draft) error
+
+	// Kept has the commands of a program that keeps its sessions in a database. nil: each is a file.
+	Kept *Kept
 }
+
+// Kept is how a program lists, shows and deletes the sessions of its database. An id stands behind Show and Delete.
+type Kept struct {
+	List, Show, Delete []string
+
+	// Listed returns the ids and titles that List prints for a folder.
+	Listed func(printed []byte) ([]KeptSession, error)
+
+	// Handover returns what a session repeats that Show prints, and whether somebody spoke behind that. nil: sessiond did
+	// not write it.
+	Handover func(printed []byte) (of *Handover, continued bool, err error)
+}
+
+// KeptSession is a session in a program's database.
+type KeptSession struct{ ID, Title string }
 
 // MarkOf returns what a record that repeats a message has under HandoverKey.
 func (d *Draft) MarkOf(m *session.Message) string {

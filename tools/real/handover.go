@@ -106,14 +106,14 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 	}
 	defer h.end()
 	for _, from := range chosen.from {
-		begun := twice(func() error { return h.begin(ctx, from) })
+		begun := twice(from, func() error { return h.begin(ctx, from) })
 		for _, to := range chosen.to {
 			if to == from {
 				continue
 			}
 			err := begun
 			if err == nil {
-				err = twice(func() error { return h.pass(ctx, from, to) })
+				err = twice(from+" to "+to, func() error { return h.pass(ctx, from, to) })
 			}
 			r := handoverResult{
 				From: from, To: to, Version: h.versions[to], Date: time.Now().UTC().Format(time.DateOnly), Result: rightResult,
@@ -132,11 +132,14 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 	return wrong, storeHandovers(results, h.results)
 }
 
-// twice tries again what failed: opencode hangs now and then before its first line of a log.
-func twice(try func() error) error {
-	if try() == nil {
+// twice tries again what failed, and prints that: opencode ends in no time now and then before its first line of a log,
+// on a busy machine. It connects to nothing but the model then.
+func twice(what string, try func() error) error {
+	err := try()
+	if err == nil {
 		return nil
 	}
+	fmt.Printf("  %s is tried again: %s\n", what, oneLine(err.Error()))
 	return try()
 }
 
@@ -233,8 +236,15 @@ func (h *handovers) handOver(ctx context.Context, from, to string) (id string, e
 
 // undo hands over, and removes what was written.
 func (h *handovers) undo(ctx context.Context, from, to string) error {
-	if to == "opencode" { // its sessions are in its database
-		return nil
+	if to == "opencode" { // its sessions are in its database, which other files tell nothing of
+		if _, err := h.handOver(ctx, from, to); err != nil {
+			return err
+		}
+		out, err := h.run(ctx, stepTime, h.binary, "to", to, h.ids[from], "--remove")
+		if err == nil && !strings.Contains(out, "Removed ses_") {
+			err = fmt.Errorf("--remove printed %s", lastLines(out, 3))
+		}
+		return err
 	}
 	before := h.homeFiles()
 	if _, err := h.handOver(ctx, from, to); err != nil {

@@ -19,7 +19,7 @@ import (
 func NewTarget() history.Target {
 	return history.Target{
 		Source: session.SourceOpencode, MediaType: "application/json", Extension: ".opencode.json",
-		Import: []string{"opencode", "import"}, NewID: newSessionID, Write: Write,
+		Import: []string{"opencode", "import"}, NewID: newSessionID, Write: Write, Kept: kept(),
 	}
 }
 
