@@ -177,6 +177,7 @@ type cell struct {
 	Shade    int
 	Path     string
 	On, Says string // value of the filter, and what is there
+	Last     bool   // Tab goes to this one alone; arrows go on from there
 }
 
 // Sizes of the drawing, in its own units.
@@ -216,10 +217,13 @@ func (p *Pages) yearMap(ctx context.Context, q url.Values, filter store.Filter) 
 		}
 		out.Days = append(out.Days, cell{
 			c.Shade, string(square(nil, x, y)), c.Day.Format(time.DateOnly),
-			c.Day.Format("2 Jan") + ": " + transcript.Count(c.Prompts),
+			c.Day.Format("2 Jan") + ": " + transcript.Count(c.Prompts), false,
 		})
 	}
 	out.Blank = string(blank)
+	if n := len(out.Days); n > 0 {
+		out.Days[n-1].Last = true
+	}
 	most := max(1, slices.Max(active.ByHour[:]))
 	for hour, n := range active.ByHour {
 		if n == 0 {
@@ -229,7 +233,7 @@ func (p *Pages) yearMap(ctx context.Context, q url.Values, filter store.Filter) 
 		at := time.Date(now.Year(), now.Month(), now.Day(), hour, 0, 0, 0, p.Zone)
 		out.Hours = append(out.Hours, cell{
 			4, string(fmt.Appendf(nil, "M%d %dh%dv%dh-%dz", hour*dayStep, hourHigh-high, daySide, high, daySide)),
-			at.Format("2006-01-02T15:04"), at.Format("15:04") + ": " + transcript.Counted(n, "prompt"),
+			at.Format("2006-01-02T15:04"), at.Format("15:04") + ": " + transcript.Counted(n, "prompt"), false,
 		})
 	}
 	out.Today = transcript.Counted(active.ByDay[today], "prompt") + " today"

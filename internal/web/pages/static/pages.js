@@ -90,6 +90,13 @@
       return;
     }
     if ($('#help').open) return;
+    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[e.key], day = e.target.closest('.heat a');
+    if (day && step) { // from day to day of the year
+      const days = all('.heat a'), next = days[days.indexOf(day) + step];
+      if (next) next.focus();
+      e.preventDefault();
+      return;
+    }
     const act = keys[e.key];
     if (act && act()) e.preventDefault();
   });
