@@ -22,6 +22,7 @@ import (
 	"sessiond/internal/history/codex"
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/copilotcli"
+	"sessiond/internal/history/crush"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/droid"
 	"sessiond/internal/history/geminicli"
@@ -35,6 +36,7 @@ import (
 	own "sessiond/internal/history/sessiond"
 	"sessiond/internal/history/vscodecopilot"
 	"sessiond/internal/history/windsurf"
+	"sessiond/internal/history/zed"
 	"sessiond/internal/session"
 )
 
@@ -48,6 +50,7 @@ func (a *app) sources() []history.Source {
 		codex.New(a.getenv, a.now),
 		continuedev.New(a.getenv, a.now),
 		copilotcli.New(a.getenv, a.now),
+		crush.New(a.user(), a.now),
 		cursor.New(a.user(), a.now),
 		droid.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
@@ -63,6 +66,7 @@ func (a *app) sources() []history.Source {
 		cline.NewRoo(a.user(), a.now),
 		vscodecopilot.New(a.user(), a.now),
 		windsurf.New(a.getenv, a.now),
+		zed.New(a.user(), a.now),
 		&own.Source{AsCopy: a.asCopy},
 	}
 }

@@ -55,7 +55,7 @@ type writer struct {
 	moved   func(w *writing, f *file) string  // another place for a file; nil: none
 	change  func(w *writing, f *file, at int) // changes a line where it stands; nil: the program never does
 	joins   string                            // what stands between the entries of a document; "": a file has lines
-	ends    func(f *file) string              // what follows the last entry of a document, or the rows of a session; nil: nothing
+	ends    func(f *file) string              // what follows the entries of a document, or a session's rows
 }
 
 // writing is a program at work; a check follows each step.

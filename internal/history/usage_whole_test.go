@@ -8,12 +8,14 @@ import (
 	"sessiond/internal/history/claudeai"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/continuedev"
+	"sessiond/internal/history/crush"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/droid"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/vscodecopilot"
 	"sessiond/internal/history/windsurf"
+	"sessiond/internal/history/zed"
 	"sessiond/internal/testkit/historytest"
 )
 
@@ -126,6 +128,28 @@ func wholeTalks() []talk {
 			},
 			usage: func(_ string, outputs ...int64) string {
 				return fmt.Sprintf(`{"model":"m","tokenUsage":{"inputTokens":3,"outputTokens":%d}}`, last(outputs))
+			},
+		},
+		{
+			source: crush.New(historytest.NoUser, historytest.Later), file: "crush.db", silent: true, // of tokens
+			tables: `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, prompt_tokens INTEGER, completion_tokens INTEGER, updated_at INTEGER);
+				CREATE TABLE IF NOT EXISTS messages (id TEXT, session_id TEXT, role TEXT, parts TEXT, created_at INTEGER, updated_at INTEGER);`,
+			text: func(session, said string, outputs ...int64) string {
+				return fmt.Sprintf(`INSERT INTO sessions VALUES ('%[1]s', 3, %[3]d, 1767344461);
+					INSERT INTO messages VALUES
+					('a%[1]s', '%[1]s', 'user', '[{"type":"text","data":{"text":"asked in %[1]s"}}]', 1767344460, 1767344460),
+					('b%[1]s', '%[1]s', 'assistant', '[{"type":"text","data":{"text":"%[2]s"}}]', 1767344461, 1767344461);`,
+					session, said, last(outputs))
+			},
+		},
+		{
+			source: zed.New(historytest.NoUser, historytest.Later), file: "threads.db", grows: true, latest: true,
+			tables: `CREATE TABLE IF NOT EXISTS threads (id TEXT PRIMARY KEY, summary TEXT, updated_at TEXT, data_type TEXT, data BLOB);`,
+			text: func(session, said string, outputs ...int64) string {
+				return fmt.Sprintf(`INSERT INTO threads VALUES ('%[1]s', 't', '2026-01-02T09:00:00+00:00', 'json',
+					'{"version":"0.3.0","cumulative_token_usage":{"input_tokens":3,"output_tokens":%[3]d},"messages":[
+					{"User":{"id":"u","content":[{"Text":"asked in %[1]s"}]}},{"Agent":{"content":[{"Text":"%[2]s"}]}}]}');`,
+					session, said, last(outputs))
 			},
 		},
 		{

@@ -34,6 +34,8 @@ const (
 	SourceContinue      Source = "continue"
 	SourceDroid         Source = "droid"
 	SourceWindsurf      Source = "windsurf"
+	SourceZed           Source = "zed"
+	SourceCrush         Source = "crush"
 )
 
 // ProgramInfo describes a program whose sessions are stored.
@@ -92,6 +94,8 @@ var Programs = []ProgramInfo{
 	{Name: SourceContinue, Title: "Continue", Aliases: []string{"cn"}, Resume: "cn --fork"},
 	{Name: SourceDroid, Title: "Droid", Aliases: []string{"factory"}, Resume: "droid --resume"},
 	{Name: SourceWindsurf, Title: "Windsurf", Aliases: []string{"devin-desktop", "cascade"}},
+	{Name: SourceZed, Title: "Zed"},
+	{Name: SourceCrush, Title: "Crush"},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.
