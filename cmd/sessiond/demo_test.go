@@ -66,8 +66,8 @@ func TestDemoIsTheSameAndLeavesNothing(t *testing.T) {
 func TestReadmeShowsTheDemo(t *testing.T) {
 	t.Parallel()
 	text := string(testkit.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))(t))
-	blocks := regexp.MustCompile("(?s)\n<!-- as the demo prints it -->\n```console\n\\$ sessiond demo ([^\n]+)\n(.*?)```\n").
-		FindAllStringSubmatch(text, -1)
+	block := "(?s)\n<!-- as the demo prints it -->\n```console\n\\$ sessiond demo ([^\n]+)\n(.*?)```\n"
+	blocks := regexp.MustCompile(block).FindAllStringSubmatch(text, -1)
 	if len(blocks) < 3 {
 		t.Fatalf("README has %d blocks of the demonstration", len(blocks))
 	}
@@ -85,7 +85,8 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 			in: strings.NewReader(""), out: &out, err: &out, now: time.Now, dir: t.TempDir(),
 			environ: []string{"HOME=" + t.TempDir(), "TZ=UTC"},
 		}); code != 0 || out.String() != b[2] {
-			t.Errorf("sessiond %s ends with %d. README has\n%s\nIt prints\n%s", strings.Join(args, " "), code, b[2], out.String())
+			t.Errorf("sessiond %s ends with %d. README has\n%s\nIt prints\n%s", strings.Join(args, " "), code, b[2],
+				out.String())
 		}
 	}
 }

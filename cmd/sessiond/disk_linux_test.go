@@ -285,8 +285,8 @@ func longHistory(t *testing.T, home string, sessions, messages int) {
 	}
 }
 
-// The first import meets a full disk: it says so, what it stored can be read, and with room the next one stores the rest
-// once.
+// The first import meets a full disk: it says so, what it stored can be read, and with room the next one stores the
+// rest once.
 func TestFullDiskDuringTheFirstImport(t *testing.T) {
 	t.Parallel()
 	home, dir := t.TempDir(), smallDisk(t, 3)

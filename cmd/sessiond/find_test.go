@@ -109,7 +109,8 @@ func TestEachFilterFindsTheSameThroughEveryFrontEnd(t *testing.T) {
 		Title: "bank", Source: session.SourceClaudeCode, SourceID: "claude-1", Directory: in("bank"),
 		Model: "claude-opus-4-6", Key: "agent:bot:bank",
 	}, time.Hour, "money", "money")
-	garden := h.talk(store.NewSession{Title: "garden", Directory: in("garden"), Model: "gpt-5", GitBranch: "spring"}, 30*24*time.Hour, "money")
+	garden := h.talk(store.NewSession{Title: "garden", Directory: in("garden"), Model: "gpt-5", GitBranch: "spring"},
+		30*24*time.Hour, "money")
 	helper := h.talk(store.NewSession{Title: "helper", Directory: in("bank"), ParentID: bank, Kind: "subagent"}, time.Hour,
 		"money")
 	h.change(func(s *store.Store) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -53,4 +54,40 @@ func TestDaemonImportsLinesThatAnSDKSends(t *testing.T) {
 		t.Error("a deleted session is found")
 	}
 	d.stop()
+}
+
+// Projects are apart: a copy of a session in another project keeps its lines, and the session, when one is deleted.
+func TestDeletedLinesLeaveThoseOfAnotherProject(t *testing.T) {
+	t.Parallel()
+	d := startDaemon(t, t.TempDir())
+	path := func(project string) string {
+		return "/v1/sources/claude-code/lines?session=4f1c9a4e-3a52-4f6e-9d2b-0c7a1e5b8d11&project=" + project
+	}
+	line := `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"4f1c9a4e-3a52-4f6e-9d2b-0c7a1e5b8d11","cwd":"/p",` +
+		`"version":"2.1.332","timestamp":"` + time.Now().UTC().Format("2006-01-02T15:04:05.000Z") + `","message":{"role":"user","content":"the okapi"}}`
+	for _, project := range []string{"one", "two"} {
+		body := map[string]any{"lines": []any{json.RawMessage(line)}}
+		if status := testkit.Must(d.do("POST", path(project), body, nil))(t); status != 201 {
+			t.Fatalf("the line is answered %d", status)
+		}
+	}
+	found := func() int {
+		var answer struct{ Hits []any }
+		testkit.Must(d.do("GET", "/v1/search?q=okapi", nil, &answer))(t)
+		return len(answer.Hits)
+	}
+	imported := func() bool {
+		var answer struct{ Rows [][]any }
+		_, err := d.do("POST", "/v1/sql", map[string]any{"sql": "SELECT COUNT(*) FROM source_sessions"}, &answer)
+		return err == nil && len(answer.Rows) == 1 && fmt.Sprint(answer.Rows[0][0]) == "2"
+	}
+	eventually(t, "both are imported", imported)
+	for i, project := range []string{"one", "two"} {
+		var gone struct{ Sessions []string }
+		testkit.Must(d.do("DELETE", path(project), nil, &gone))(t)
+		if len(gone.Sessions) != i || found() != 1-i {
+			t.Errorf("after the deletion in %s, %d sessions are purged and %d messages found", project, len(gone.Sessions),
+				found())
+		}
+	}
 }

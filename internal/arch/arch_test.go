@@ -34,7 +34,7 @@ var levels = [][]string{
 	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card", "internal/demo"},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
-	{"cmd/sessiond", "tools"},
+	{"cmd/sessiond", "tools", "clients"},
 }
 
 // besides are the imports that the floors would refuse: {who, whom}, each with the packages below it.

@@ -14,7 +14,7 @@ import (
 // Each file that the docs name is there.
 func TestDocsNameFilesThatExist(t *testing.T) {
 	var files []string
-	for _, root := range []string{"cmd", "db", "internal", "tools"} {
+	for _, root := range []string{"clients", "cmd", "db", "internal", "tools"} {
 		testkit.Check(t, filepath.WalkDir("../../"+root, func(path string, _ fs.DirEntry, err error) error {
 			files = append(files, filepath.ToSlash(path))
 			return err

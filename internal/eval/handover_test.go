@@ -149,7 +149,8 @@ func TestHandoverAnswersQuestions(t *testing.T) {
 }
 
 // handedTexts imports a conversation and returns the texts of each way, in lower case, a text a message.
-func handedTexts(t *testing.T, binary string, talk *handedTalk, path string) (texts [handedWays][]string, messages int64) {
+func handedTexts(t *testing.T, binary string, talk *handedTalk, path string,
+) (texts [handedWays][]string, messages int64) {
 	home := t.TempDir()
 	bin := filepath.Join(home, "bin")
 	testkit.Check(t, os.Mkdir(bin, 0o755))

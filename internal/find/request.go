@@ -22,7 +22,7 @@ type Request struct {
 	Owner, Host, Tag, Branch          string
 	Parent, Children, Forks           string // a session: forks and children of it, or one kind of them
 	Since, Until                      string // of a search: of its messages; of a list: when a session was active
-	On                                string // when a person wrote in the session: a day, or a time, of which it is the hour
+	On                                string // when a person wrote in the session: a day, or a time, which means its hour
 	Starred, Archived, Trash, Errors  bool
 	Metadata                          map[string]string
 

@@ -256,7 +256,8 @@ func TestRequestsFitTheirShare(t *testing.T) {
 		}
 	}
 	n := handover.Note{From: "pi", To: "Codex", Earlier: 3, Kept: 2, Asked: all}
-	if text := n.Text(); !strings.Contains(text, "by their numbers") || !strings.Contains(text, "\n- #1 Sow the beans.\n") {
+	text := n.Text()
+	if !strings.Contains(text, "by their numbers") || !strings.Contains(text, "\n- #1 Sow the beans.\n") {
 		t.Errorf("%s", text)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"sessiond/internal/engine"
 	"sessiond/internal/session"
 )
 
@@ -74,6 +75,67 @@ func (t *tx) moveHeadTo(in HeadMove) (HeadMoved, error) {
 	}
 	out.Session, out.Moved = sess, true
 	return out, t.event(sess.ID, EventHeadMoved, 0, session.JSONOf(map[string]any{"head": sess.Head, "from": out.From}))
+}
+
+// Pop is a request to take the head back by one message.
+type Pop struct {
+	Session    session.ID
+	ExpectHead *ExpectHead // nil: unchecked
+	Idem       *Idempotency
+}
+
+// Popped is the result of a Pop. Ref is the message that was the head; nil: there was none.
+type Popped struct {
+	Session session.Session
+	Ref     *session.MessageRef
+}
+
+// PopMessage moves the head before the message that is the head. The message stays, as a branch. Codes: NotFound,
+// Conflict (ExpectHead; in the trash).
+func (s *Store) PopMessage(ctx context.Context, in Pop) (Popped, error) {
+	return writeOnce(ctx, s, in.Idem, func(t *tx, o *outcome) (Popped, error) {
+		sess, err := t.replaySession(o)
+		out := Popped{Session: sess}
+		if err == nil && o.ObjectID != "" {
+			var ref session.MessageRef
+			ref, err = session.ParseRef(o.ObjectID)
+			out.Ref = &ref
+		}
+		return out, err
+	}, func(t *tx) (Popped, outcome, error) {
+		out, err := t.popMessage(in)
+		o := outcome{
+			SessionID: string(in.Session), Revision: out.Session.Revision, HeadID: out.Session.HeadID, Status: 200,
+		}
+		if out.Ref != nil {
+			o.ObjectID = out.Ref.String()
+		}
+		return out, o, err
+	})
+}
+
+func (t *tx) popMessage(in Pop) (Popped, error) {
+	sess, err := readSession(t.Ctx, t, in.Session)
+	if err != nil {
+		return Popped{}, err
+	}
+	if err := checkHead(sess, in.ExpectHead); err != nil {
+		return Popped{}, err
+	}
+	if sess.HeadID == nil {
+		return Popped{Session: sess}, nil
+	}
+	before := new(session.MessageRef)
+	err = t.Row(`SELECT p.session_id, p.seq FROM messages m JOIN messages p ON p.id = m.parent_id WHERE m.id = ?`,
+		[]any{*sess.HeadID}, &before.Session, &before.Seq)
+	switch {
+	case engine.NoRows(err):
+		before = nil
+	case err != nil:
+		return Popped{}, err
+	}
+	moved, err := t.moveHeadTo(HeadMove{Session: in.Session, To: before})
+	return Popped{Session: moved.Session, Ref: moved.From}, err
 }
 
 // AddBranchSummary stores a branch summary after the message that the head had been moved to.

@@ -409,13 +409,17 @@ func (s *Store) TranscriptSessions(ctx context.Context, source session.Source, p
 }
 
 // SessionsOfTranscripts lists the sessions that were imported from a transcript, and without a subpath from those under
-// it. Codes: Invalid, Forbidden.
+// it. A session of which another transcript has lines, too, is not in the list. Codes: Invalid, Forbidden.
 func (s *Store) SessionsOfTranscripts(ctx context.Context, key TranscriptKey) ([]session.Session, error) {
 	if err := key.check(ctx); err != nil {
 		return nil, err
 	}
 	ids, err := engine.List[session.ID](ctx, s, `SELECT DISTINCT i.session_id FROM source_sessions i JOIN source_transcripts t ON t.id = i.transcript_id
-		WHERE `+ofKey+` ORDER BY i.session_id`, s.argsOfKey(ctx, key)...)
+		WHERE `+ofKey+` AND NOT EXISTS (
+			SELECT 1 FROM source_sessions j JOIN source_transcripts o ON o.id = j.transcript_id WHERE j.session_id = i.session_id
+				AND (o.source <> t.source OR o.owner <> t.owner OR o.project <> t.project OR o.session <> t.session
+					OR o.subpath <> ? AND ? <> ''))
+		ORDER BY i.session_id`, append(s.argsOfKey(ctx, key), key.Subpath, key.Subpath)...)
 	if err != nil {
 		return nil, err
 	}

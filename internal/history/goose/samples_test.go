@@ -222,7 +222,8 @@ func TestGooseSamplesSomeTimeLater(t *testing.T) {
 	}
 	// 30 messages: 2 imported, 24 known of which 2 raw, 4 copies; 1 of 5 sessions is new, 5 calls known.
 	want := history.Records{Read: 5 + 30 + 5 + 3 + 1 + 1, Imported: 2 + 1, Skipped: map[string]int{
-		history.SkipKnown: 24 + 4 + 5, "copy of 20260314_1": 4, "interface copy": 3, "bookkeeping": 1, "without conversations, not opened": 1,
+		history.SkipKnown: 24 + 4 + 5, "copy of 20260314_1": 4, "interface copy": 3, "bookkeeping": 1,
+		"without conversations, not opened": 1,
 	}}
 	testkit.Equal(t, want, done.Records)
 	if s := h.Session("20260314_1"); s.Title != "Parser tests fixed" || s.MessageCount != 13 || s.CompactionCount != 1 {

@@ -63,7 +63,8 @@ func TestOpencodeSamplesAddUp(t *testing.T) {
 			Skipped: map[string]int{"bookkeeping": 2, "file diffs": 3},
 		}, map[string]tally{first: {9, 3, 6, 4, 4, 0.0360115}}},
 		{"generation 2, not checkpointed", "g2-db-1.2.1", 3, history.Records{
-			Read: 3 + 17 + 43 + 3 + 5, Imported: 3 + 17 + 43 + 3, Skipped: map[string]int{"bookkeeping": 3, "without conversations, not opened": 2},
+			Read: 3 + 17 + 43 + 3 + 5, Imported: 3 + 17 + 43 + 3,
+			Skipped: map[string]int{"bookkeeping": 3, "without conversations, not opened": 2},
 		}, nil},
 		{"generation 3", "g3-db-1.18.33", 6, history.Records{
 			Read: 6 + 68 + 156 + 3 + 256 + 15, Imported: 6 + 40 + 91 + 3, Skipped: map[string]int{

@@ -155,6 +155,40 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	return view, nil
 }
 
+type popBody struct {
+	ExpectHead messageArg `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409"`
+}
+
+type popInput struct {
+	InSession
+	Keyed
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
+	body[popBody]
+}
+
+// poppedView is a message that was the last one.
+type poppedView struct {
+	Message  *messageItem        `json:"message" doc:"The message; null: there was none"`
+	Head     *session.MessageRef `json:"head"`
+	Revision int64               `json:"revision"`
+}
+
+func (s *Server) popMessage(ctx context.Context, in *popInput) (*output[poppedView], error) {
+	pop := store.Pop{Session: in.ID, Idem: in.idem}
+	if in.value.ExpectHead.given {
+		pop.ExpectHead = &store.ExpectHead{Ref: in.value.ExpectHead.in(in.ID)}
+	}
+	done, err := s.Store.PopMessage(ctx, pop)
+	if err != nil {
+		return nil, s.withHead(ctx, in.ID, err, in.value.ExpectHead.given)
+	}
+	view := poppedView{Head: done.Session.Head, Revision: done.Session.Revision}
+	if done.Ref != nil {
+		view.Message, err = s.oneMessage(ctx, in.ID, *done.Ref, in.Dialect)
+	}
+	return reply(view, err)
+}
+
 // earlyOn is the last seq at which a session may get a better title.
 const earlyOn = 12
 
@@ -226,8 +260,21 @@ func (m messageItem) writeJSON(w io.Writer) error {
 	return large.write(w, encoded)
 }
 
+// messageList is a page of messages. In a dialect a message may be several items.
+type messageList struct {
+	Data       []messageItem `json:"data"`
+	Places     []itemPlace   `json:"places,omitempty" doc:"With dialect: the message of each item of data"`
+	NextCursor *string       `json:"next_cursor" doc:"Send it as cursor to get the next page; null: this is the last page"`
+}
+
+// itemPlace names the message of an item.
+type itemPlace struct {
+	ID  session.MessageRef `json:"id"`
+	Seq int64              `json:"seq"`
+}
+
 // writeMessages writes a list of messages one by one.
-func writeMessages(w io.Writer, l List[messageItem]) error {
+func writeMessages(w io.Writer, l *messageList) error {
 	begin := `{"data":[`
 	for i := range l.Data {
 		if _, err := io.WriteString(w, begin); err != nil {
@@ -241,9 +288,17 @@ func writeMessages(w io.Writer, l List[messageItem]) error {
 	if len(l.Data) > 0 {
 		begin = ""
 	}
+	places := ""
+	if l.Places != nil {
+		encoded, err := session.MarshalPlain(l.Places)
+		if err != nil {
+			return err
+		}
+		places = `,"places":` + string(encoded)
+	}
 	next, err := session.MarshalPlain(l.NextCursor)
 	if err == nil {
-		_, err = io.WriteString(w, begin+`],"next_cursor":`+string(next)+"}\n")
+		_, err = io.WriteString(w, begin+`]`+places+`,"next_cursor":`+string(next)+"}\n")
 	}
 	return err
 }
@@ -348,7 +403,7 @@ func bound(id session.ID, field, value string, seq *int64, ref **session.Message
 	return nil
 }
 
-func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*listOutput[messageItem], error) {
+func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*output[messageList], error) {
 	page := store.MessagePage{
 		Limit: in.Limit, Descending: in.Order == "desc", All: in.Path == "all",
 		Reserve: s.reserveLarge,
@@ -363,7 +418,11 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	if page.Descending {
 		seq, ref = &page.Before, &page.BeforeRef
 	}
-	if err := bound(in.ID, "cursor", in.Cursor, seq, ref); err != nil {
+	cursor, skip, err := in.parseCursor()
+	if err != nil {
+		return nil, err
+	}
+	if err := bound(in.ID, "cursor", cursor, seq, ref); err != nil {
 		return nil, err
 	}
 	msgs, more, err := s.Store.Messages(ctx, in.ID, page)
@@ -373,13 +432,68 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*list
 	if err != nil {
 		return nil, err
 	}
+	if in.Dialect != "" {
+		return in.replyItems(msgs, more, cursor, skip)
+	}
 	next := ""
 	if more {
 		next = msgs[len(msgs)-1].ID.String()
 	}
 	data, err := listItems(in.Dialect, msgs)
-	return replyList(data, next, err)
+	list := ListOf(data, next)
+	return reply(messageList{Data: list.Data, NextCursor: list.NextCursor}, err)
 }
+
+// parseCursor returns the message that a cursor names, and how many items behind it were answered already: a page of a
+// dialect may end within a message, as 20260211_001.42/2. Codes: Invalid.
+func (in *listMessagesInput) parseCursor() (message string, skip int, err error) {
+	message, items, within := strings.Cut(in.Cursor, "/")
+	if !within {
+		return in.Cursor, 0, nil
+	}
+	if skip, err = strconv.Atoi(items); err != nil || skip < 1 || in.Dialect == "" {
+		return "", 0, errCursor()
+	}
+	return message, skip, nil
+}
+
+// replyItems answers at most as many items as the limit says, each with its place. Codes: Invalid.
+func (in *listMessagesInput) replyItems(msgs []session.Message, more bool, last string, skip int,
+) (*output[messageList], error) {
+	list := messageList{Data: []messageItem{}, Places: []itemPlace{}}
+	most := cmp.Or(in.Limit, defaultItems)
+	for i := range msgs {
+		m := &msgs[i]
+		of, err := items(in.Dialect, msgs[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		if in.Order == "desc" {
+			slices.Reverse(of)
+		}
+		if skip > len(of) { // the head was moved
+			return nil, errCursor()
+		}
+		for n := skip; n < len(of); n++ {
+			if len(list.Data) == most {
+				if n > 0 {
+					last += "/" + strconv.Itoa(n)
+				}
+				list.NextCursor = &last
+				return reply(list, nil)
+			}
+			list.Data = append(list.Data, of[n])
+			list.Places = append(list.Places, itemPlace{m.ID, m.Seq})
+		}
+		last, skip = m.ID.String(), 0
+	}
+	if more {
+		list.NextCursor = &last
+	}
+	return reply(list, nil)
+}
+
+const defaultItems = 50 // of a page
 
 // InMessage is the part of an input that names a message of a session's tree in the path.
 type InMessage struct {
@@ -412,17 +526,27 @@ type getMessageInput struct {
 }
 
 func (s *Server) readMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {
-	m, err := s.Store.LargeTreeMessage(ctx, in.ID, in.ref, s.reserveLarge)
+	m, err := s.oneMessage(ctx, in.ID, in.ref, in.Dialect)
 	if err != nil {
 		return nil, err
 	}
-	data, err := items(in.Dialect, []session.Message{m})
+	return reply(*m, nil)
+}
+
+// oneMessage reads a message of a session's tree in a form. Codes: NotFound, Invalid (it is several in that form).
+func (s *Server) oneMessage(ctx context.Context, id session.ID, ref session.MessageRef, form string,
+) (*messageItem, error) {
+	m, err := s.Store.LargeTreeMessage(ctx, id, ref, s.reserveLarge)
+	if err != nil {
+		return nil, err
+	}
+	data, err := items(form, []session.Message{m})
 	if err != nil {
 		return nil, err
 	}
 	if len(data) != 1 {
-		return nil, session.Errorf(session.Invalid, "message %s is not a single message in dialect %q: read the list", in.ref,
-			in.Dialect).At("dialect", "not one message in it")
+		return nil, session.Errorf(session.Invalid, "message %s is not a single message in dialect %q: read the list", ref,
+			form).At("dialect", "not one message in it")
 	}
-	return reply(data[0], nil)
+	return &data[0], nil
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -327,4 +329,54 @@ func TestListCarriesATextOnce(t *testing.T) {
 	if one.text("content") != long || one.text("parts.0.text") != long {
 		t.Errorf("a single message lacks a text: %.200s", one.raw)
 	}
+}
+
+// In a dialect a page has as many items as its limit, also where it ends within a message, and each has its place.
+func TestItemsOfADialectArePaged(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(`{}`) + "/messages"
+	call := `{"type":"function_call","call_id":"c%d","name":"tide","arguments":"{}"}`
+	output := `{"type":"function_call_output","call_id":"c%d","output":"low"}`
+	for n := range 4 { // a message of one item, of three, of two
+		k.want(201, k.do("POST", path, fmt.Sprintf(`{"dialect":"openai.responses","messages":[
+			{"role":"user","content":"%d"},{"type":"reasoning","id":"r%d","summary":[]},`+call+`,`+call+`,`+output+`,`+output+`]}`,
+			n, n, 2*n, 2*n+1, 2*n, 2*n+1)))
+	}
+	read := func(query string) (items, places []any) {
+		for cursor := ""; ; {
+			r := k.want(200, k.do("GET", path+"?dialect=openai.responses"+query+cursor, nil))
+			items = append(items, r.at("data").([]any)...)
+			of, _ := r.at("places").([]any)
+			places = append(places, of...)
+			if r.text("next_cursor") == "" {
+				return items, places
+			}
+			cursor = "&cursor=" + url.QueryEscape(r.text("next_cursor"))
+		}
+	}
+	all, of := read("&limit=1000")
+	var seqs []float64
+	for _, place := range of {
+		seqs = append(seqs, place.(map[string]any)["seq"].(float64))
+	}
+	testkit.Equal(t, []float64{1, 2, 2, 2, 3, 3, 4, 5, 5, 5, 6, 6, 7, 8, 8, 8, 9, 9, 10, 11, 11, 11, 12, 12}, seqs)
+	for limit := 1; limit < 8; limit++ {
+		for _, order := range []string{"asc", "desc"} {
+			items, places := read(fmt.Sprintf("&limit=%d&order=%s", limit, order))
+			if order == "desc" {
+				slices.Reverse(items)
+				slices.Reverse(places)
+			}
+			testkit.Equal(t, all, items)
+			testkit.Equal(t, of, places)
+		}
+	}
+	first := k.want(200, k.do("GET", path+"?dialect=openai.responses&limit=3", nil))
+	if got := len(first.at("data").([]any)); got != 3 {
+		t.Errorf("a page of 3 has %d items", got)
+	}
+	for _, cursor := range []string{"x/1", "/0", "/9", "/x", "/-1"} {
+		k.want(422, k.do("GET", path+"?dialect=openai.responses&cursor="+url.QueryEscape(cursor), nil))
+	}
+	k.want(422, k.do("GET", path+"?cursor="+url.QueryEscape("/1"), nil))
 }

@@ -326,7 +326,7 @@ var groups = map[string]string{
 	"route": "keys",
 	"files": "search", "hook": "search", "sql": "queries", "calls": "usage", "backups": "service", "redo": "compactions",
 	"sources": "compactions",
-	"pin":     "messages", "label": "messages", "note": "tags", "marks": "tags",
+	"pin":     "messages", "label": "messages", "pop": "messages", "note": "tags", "marks": "tags",
 	"head": "trees", "fork": "trees", "tree": "trees",
 }
 

@@ -29,6 +29,10 @@ func (s *Server) routes() []route {
 		handle(post, "/v1/sessions/{id}/messages", s.appendMessages, "Append messages", status(http.StatusCreated),
 			limit(MessageBody)),
 		handle(get, "/v1/sessions/{id}/messages", s.listMessages, "List messages, oldest first", memory(messageAnswer)),
+		handle(post, "/v1/sessions/{id}/messages/pop", s.popMessage, "Take the last message back",
+			memory(messageAnswer),
+			about("The answer is the message that is the head, and the head moves before it, in one step. Nothing is deleted: "+
+				"the message stays as a branch, and the next append begins another.")),
 		handle(get, "/v1/sessions/{id}/messages/{seq}", s.readMessage, "Read a message"),
 		handle(put, "/v1/sessions/{id}/messages/{seq}/pin", s.pinMessage, "Pin a message: keep it in the context"),
 		handle(remove, "/v1/sessions/{id}/messages/{seq}/pin", s.unpinMessage, "Unpin a message"),
@@ -125,7 +129,8 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/sources/{program}/lines", s.listLines, "List the lines of a transcript, oldest first",
 			memory(messageAnswer)),
 		handle(remove, "/v1/sources/{program}/lines", s.deleteLines, "Delete a transcript, and purge its sessions",
-			about("Without a subpath the transcripts under the session are deleted, too.")),
+			about("Without a subpath the transcripts under the session are deleted, too. A session of which another transcript "+
+				"has lines, too, as that of another project, is not purged.")),
 		handle(get, "/v1/sources/{program}/sessions", s.listTranscripts,
 			"List the sessions of a project that have transcripts"),
 		handle(get, "/v1/sources/{program}/subpaths", s.listSubpaths, "List the subpaths of a session that have transcripts"),

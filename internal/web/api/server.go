@@ -174,7 +174,9 @@ func (s *Server) config() huma.Config {
 func writeJSON(w io.Writer, v any) error {
 	switch v := v.(type) {
 	case List[messageItem]:
-		return writeMessages(w, v)
+		return writeMessages(w, &messageList{Data: v.Data, NextCursor: v.NextCursor})
+	case messageList:
+		return writeMessages(w, &v)
 	case messageItem:
 		return v.writeJSON(w)
 	case sqlView:

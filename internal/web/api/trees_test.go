@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"sessiond/internal/testkit"
 	"sessiond/internal/web/api"
 )
 
@@ -311,5 +313,41 @@ func TestTwoApprovalsAtOnceAreBothKept(t *testing.T) {
 	r := k.want(200, k.do("GET", "/v1/sessions/"+id+"/states/permissions", nil))
 	if all, _ := r.doc.([]any); len(all) != 10 { // each key was used twice, with another body the second time
 		t.Errorf("%s", r.raw)
+	}
+}
+
+// Of many clients that take the last message back at once, each gets another one. Nothing is deleted.
+func TestEachPopAnswersAnotherMessage(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.session(`{}`)
+	path := "/v1/sessions/" + id + "/messages"
+	if r := k.want(200, k.do("POST", path+"/pop", `{}`)); r.at("message") != nil || r.at("head") != nil {
+		t.Errorf("of no message: %s", r.raw)
+	}
+	k.want(201, k.do("POST", path, `{"messages":[{"role":"user","content":"1"},{"role":"assistant","content":"2"},`+
+		`{"role":"user","content":"3"},{"role":"assistant","content":"4"}]}`))
+	r := k.want(409, k.do("POST", path+"/pop", `{"expect_head":3}`))
+	testkit.Equal(t, any(id+".4"), r.at("head"))
+	key := header{"Idempotency-Key": "pop-1"}
+	for range 2 {
+		r := k.want(200, k.do("POST", path+"/pop?dialect=openai.chat", `{"expect_head":4}`, key))
+		testkit.Equal(t, any(map[string]any{"role": "assistant", "content": "4"}), r.at("message"))
+		testkit.Equal(t, any(id+".3"), r.at("head"))
+	}
+	var wait sync.WaitGroup
+	got := make([]any, 5)
+	for i := range got {
+		wait.Go(func() {
+			if m, ok := k.want(200, k.do("POST", path+"/pop", `{}`)).at("message").(map[string]any); ok {
+				got[i] = m["content"]
+			}
+		})
+	}
+	wait.Wait()
+	slices.SortFunc(got, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	testkit.Equal(t, []any{"1", "2", "3", nil, nil}, got)
+	all := k.want(200, k.do("GET", path+"?path=all", nil)).at("data").([]any)
+	if len(all) != 4 {
+		t.Errorf("%d messages are left of 4", len(all))
 	}
 }
