@@ -2,6 +2,7 @@
 package clients_test
 
 import (
+	"bufio"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -66,6 +67,44 @@ func TestTypeScript(t *testing.T) {
 			env := append(env, "SESSIOND="+sessiond, "MODEL="+serveModel(t), "SCRATCH="+t.TempDir())
 			t.Log(run(t, dir, env, filepath.Join(node, "node"), "--test", "--test-reporter=spec", test))
 		})
+	}
+}
+
+// The stores in Python answer as a dict and a list do. The SDKs themselves are not run.
+func TestPython(t *testing.T) {
+	if os.Getenv(wanted) == "" {
+		t.Skip("it builds a daemon: ./scripts/clients runs it")
+	}
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not in PATH")
+	}
+	home := t.TempDir()
+	sessiond := filepath.Join(home, "program")
+	run(t, ".", nil, "go", "build", "-o", sessiond, "sessiond/cmd/sessiond")
+	daemon := exec.Command(sessiond, "serve", "--listen", "127.0.0.1:0", "--socket", "off")
+	daemon.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home)
+	out := testkit.Must(daemon.StdoutPipe())(t)
+	testkit.Check(t, daemon.Start())
+	t.Cleanup(func() {
+		_ = daemon.Process.Kill()
+		_ = daemon.Wait()
+	})
+	url := ""
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
+		if name == "http" {
+			url = strings.TrimSpace(value)
+		}
+		if name == "summaries" { // the last line of a start
+			break
+		}
+	}
+	token := testkit.Must(os.ReadFile(filepath.Join(home, "sessiond", "token")))(t)
+	env := []string{"PYTHONDONTWRITEBYTECODE=1"}
+	said := run(t, "python", env, python, "trial.py", url, strings.TrimSpace(string(token)))
+	if !strings.Contains(said, "all is well") {
+		t.Error(said)
 	}
 }
 
