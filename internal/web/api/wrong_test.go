@@ -247,7 +247,7 @@ func TestOddMessagesAreStoredWhole(t *testing.T) {
 			path := "/v1/sessions/" + k.session(nil) + "/messages"
 			k.want(201, k.do("POST", path, `{"dialect":"openai.chat","messages":[`+message+`]}`))
 			r := k.want(200, k.do("GET", path+"?dialect=openai.chat", nil))
-			if want := `{"data":[` + message + `],"next_cursor":null}` + "\n"; r.raw != want {
+			if want := `{"data":[` + message + `],"places":`; !strings.HasPrefix(r.raw, want) {
 				t.Errorf("came back as %.300s\nwant %.300s", r.raw, want)
 			}
 			k.want(200, k.do("GET", path, nil))
