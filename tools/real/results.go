@@ -14,6 +14,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"sessiond/internal/session"
 )
 
 // The results of a check.
@@ -148,6 +150,20 @@ func load(path string) (all []programResult, err error) {
 // pageOf returns the name of the page that is made from a file of results.
 func pageOf(path string) string { return strings.TrimSuffix(path, filepath.Ext(path)) + ".md" }
 
+// fileOnlyPrograms names the programs that no run has judged.
+func fileOnlyPrograms(all []programResult) string {
+	var names []string
+	for _, p := range session.Programs {
+		ran := slices.ContainsFunc(all, func(r programResult) bool { return r.Program == string(p.Name) })
+		if !ran && p.Name != session.SourceSessiond && p.Name != session.SourceGeneric {
+			names = append(names, p.Title)
+		}
+	}
+	return "\n## Programs whose files were read\n\n" +
+		"file only: no run has judged these imports. Their readers are tested with files of the programs, or with files that\n" +
+		"follow a description; [import.md](import.md) says which.\n\n- " + strings.Join(names, "\n- ") + "\n"
+}
+
 // page renders the results as Markdown.
 func page(all []programResult, pairs []handoverResult) string {
 	var b strings.Builder
@@ -195,6 +211,7 @@ func page(all []programResult, pairs []handoverResult) string {
 			fmt.Fprintf(&b, "\n## %s %s\n\n%s", r.Title, r.Version, notes)
 		}
 	}
+	b.WriteString(fileOnlyPrograms(all))
 	b.WriteString(handoverTable(pairs))
 	for _, r := range all {
 		if r.Before != "" && r.After != "" {
