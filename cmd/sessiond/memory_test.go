@@ -87,7 +87,8 @@ func TestWholeHandoverStaysSmall(t *testing.T) {
 	}
 }
 
-// peakOf runs sessiond as a process of its own in a home, and returns the most memory and the processor time that it had.
+// peakOf runs sessiond as a process of its own in a home, and returns the most memory and the processor time that it
+// had.
 func peakOf(t *testing.T, home string, args ...string) (peak int64, cpu time.Duration) {
 	t.Helper()
 	self := testkit.Must(os.Executable())(t)

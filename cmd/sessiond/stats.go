@@ -31,9 +31,9 @@ func (a *app) statsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "stats", Short: "Show tokens and cost, by day, project, program and model",
 		Long: "Shows the totals of sessions, tokens and cost, and the same by project, program, model and day, newest day\n" +
-			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups. The budget of\n" +
-			"the configuration is compared with this month. --tag counts the sessions with a tag, on them or on one of their\n" +
-			"messages, and their sub-agents.",
+			"first. A sub-agent counts for the project of the session that started it. --by chooses the groups. The " +
+			"budget of\nthe configuration is compared with this month. --tag counts the sessions with a tag, on them " +
+			"or on one of their\nmessages, and their sub-agents.",
 		Example: "  sessiond stats --since 7d\n  sessiond stats --by project,day --since 30d --csv\n" +
 			"  sessiond stats --by model --project ~/src/shop\n  sessiond stats --tag release",
 		RunE: a.onPagedStore(func(ctx context.Context, s *store.Store, _ []string) error { return a.stats(ctx, s, f) }),

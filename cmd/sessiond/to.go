@@ -151,8 +151,8 @@ func (a *app) checkTarget(h *handedOver) error {
 			"in the current folder", printable(h.Directory), again)
 	}
 	if name, _, _ := strings.Cut(h.info.Resume, " "); a.host().LookPath(name) == "" {
-		return session.Errorf(session.NotFound, "%s is not on the PATH, so nothing was written; install %s and try again, or "+
-			"paste what `%s --text` prints into another program", name, h.info.Title, again)
+		return session.Errorf(session.NotFound, "%s is not on the PATH, so nothing was written; install %s and try again, "+
+			"or paste what `%s --text` prints into another program", name, h.info.Title, again)
 	}
 	return nil
 }
@@ -332,8 +332,8 @@ func prepareContext(ctx context.Context, s *opened, sess *session.Session, h *ha
 	budget.OverheadTokens = new(min(overheadTokens, budget.Window/4) + ofRequests)
 	view, err := s.contexts.Assemble(ctx, sess.ID, budget)
 	if session.CodeOf(err) == session.DoesNotFit {
-		return session.Errorf(session.DoesNotFit, "%w; name a model with a larger window by --model, or hand over the newest "+
-			"messages by --from N", err)
+		return session.Errorf(session.DoesNotFit, "%w; name a model with a larger window by --model, or hand over the "+
+			"newest messages by --from N", err)
 	}
 	if err != nil {
 		return err

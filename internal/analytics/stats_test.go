@@ -42,7 +42,11 @@ func TestStats(t *testing.T) {
 			analytics.Filter{Project: "/home/u/shop", Since: "2026-02-11"},
 			"1 3 1 1 | 100 400 0 10 | 0.05 0 | 0 0 0",
 		},
-		{"a tag, with its sub-agent", analytics.Filter{Tag: "the tests"}, "2 8 2 5 | 4300 1500 500 240 | 2.606 1 | 1 3800 0.006"},
+		{
+			"a tag, with its sub-agent",
+			analytics.Filter{Tag: "the tests"},
+			"2 8 2 5 | 4300 1500 500 240 | 2.606 1 | 1 3800 0.006",
+		},
 		{"nothing", analytics.Filter{Project: "/nowhere"}, "0 0 0 0 | 0 0 0 0 | 0 0 | 0 0 0"},
 	}
 	for _, tt := range tests {
@@ -69,7 +73,8 @@ func TestSpentOfABudget(t *testing.T) {
 		{analytics.Budget{}, at, ""},
 		{analytics.Budget{Month: 2}, at, "all projects: $2.91+ of $2.00 (145 %); "},
 		{
-			analytics.Budget{Month: 200, Projects: map[string]float64{"shop": 4, "/nowhere": 1}}, at,
+			analytics.Budget{Month: 200, Projects: map[string]float64{"shop": 4, "/nowhere": 1}},
+			at,
 			"all projects: $2.91+ of $200.00 (1 %); /nowhere: $0.00 of $1.00 (0 %); shop: $2.91+ of $4.00 (72 %); ",
 		},
 		{analytics.Budget{Month: 2}, at.AddDate(0, 1, 0), "all projects: $0.00 of $2.00 (0 %); "},

@@ -26,7 +26,8 @@ const filesPerFolder = 100
 // BenchmarkIdle reports what a daemon costs while nothing happens: the share of one processor; what it reads by system
 // calls, and what of that comes from the disk; its resident memory, and the highest since its start. The baseline is a
 // daemon without a history. Beside the others are many transcripts that it follows. To one the system gives no watches
-// (of inotify), as where other programs have them all: it looks by itself. With -keep the large database is that folder's.
+// (of inotify), as where other programs have them all: it looks by itself. With -keep the large database is that
+// folder's.
 func BenchmarkIdle(b *testing.B) {
 	if runtime.GOOS != "linux" {
 		b.Skip("it reads /proc")
@@ -63,7 +64,8 @@ func withoutWatches(b *testing.B, sessiond string) string {
 	b.Helper()
 	script := filepath.Join(b.TempDir(), "sessiond")
 	testkit.Check(b, os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\n"+
-		"exec unshare --user --map-root-user sh -c 'echo 1 >/proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"' %q \"$@\"\n",
+		"exec unshare --user --map-root-user "+
+		"sh -c 'echo 1 >/proc/sys/user/max_inotify_watches && exec \"$0\" \"$@\"' %q \"$@\"\n",
 		sessiond), 0o700))
 	if out, err := exec.Command(script, "version").CombinedOutput(); err != nil {
 		b.Skipf("no limit of watches can be set here: %v: %s", err, out)

@@ -79,7 +79,8 @@ func TestPageIsSmall(t *testing.T) {
 	var msgs []session.Message
 	own := 0
 	for i := range 500 {
-		question, answer := fmt.Sprintf("Question %d: how deep is the harbour?", i), fmt.Sprintf("Answer %d: seven metres.", i)
+		question := fmt.Sprintf("Question %d: how deep is the harbour?", i)
+		answer := fmt.Sprintf("Answer %d: seven metres.", i)
 		own += len(question) + len(answer)
 		msgs = append(msgs, said(session.User, question), said(session.Assistant, answer))
 	}

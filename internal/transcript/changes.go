@@ -101,7 +101,8 @@ func writtenBy(use *ToolUse) []Change {
 // Change writes a change as an article that leads to its message.
 func (p *Pieces) Change(m *session.Message, c *Change, to string) {
 	p.write("change", map[string]any{
-		"Path": c.Path, "Size": c.Size(), "Lines": c.lines, "Open": len(c.lines) <= openDiff, "To": template.URL(to), //nolint:gosec // of ids
+		"Path": c.Path, "Size": c.Size(), "Lines": c.lines, "Open": len(c.lines) <= openDiff,
+		"To":  template.URL(to), //nolint:gosec // of ids
 		"Seq": m.Seq, "Clock": p.clock.format(m.CreatedAt), "Stamp": m.CreatedAt.In(p.clock.zone).Format(time.RFC3339),
 	})
 }

@@ -18,8 +18,10 @@ func TestChanges(t *testing.T) {
 		{"several", "MultiEdit", `{"file_path": "/a.go", "edits": [{"old_string": "x", "new_string": "y"},
 			{"old_string": "p", "new_string": "q"}]}`, nil, []string{"/a.go +2 −2"}},
 		{"a file written whole", "Write", `{"file_path": "/a.go", "content": "1\n2\n"}`, nil, []string{"/a.go +2"}},
-		{"a patch", "apply_patch", `{"input": "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch"}`, nil,
-			[]string{"a.go +1 −1", "b.go +1"}},
+		{
+			"a patch", "apply_patch", `{"input": "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch"}`, nil,
+			[]string{"a.go +1 −1", "b.go +1"},
+		},
 		{"a bare patch", "apply_patch", "*** Begin Patch\n*** Delete File: a.go\n*** End Patch", nil, []string{"a.go"}},
 		{"a call that failed", "Write", `{"file_path": "/a.go", "content": "1"}`, &failed, nil},
 		{"a search", "Grep", `{"path": "/a", "pattern": "x"}`, nil, nil},

@@ -95,8 +95,8 @@ const (
 	mostFiles = 2
 )
 
-// countHeld describes what is behind a line: Read 3 · Edit hooks.go +3 −1 · 1 error · 2 hidden messages · +7 rows of the
-// program.
+// countHeld describes what is behind a line: Read 3 · Edit hooks.go +3 −1 · 1 error · 2 hidden messages · +7 rows of
+// the program.
 func countHeld(all []held) string {
 	var failed, hidden, ofProgram int64
 	var edits []Change // one for each file

@@ -69,7 +69,8 @@ type unit struct {
 
 // chartOf draws the usage that passes a filter. unit is day, week or month, by what its colours are. nil: nothing was
 // used.
-func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Values, names folders.Names) (*chart, error) {
+func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Values, names folders.Names,
+) (*chart, error) {
 	over, most, span := analytics.ByDay, 60, "day"
 	switch q.Get("unit") {
 	case "week":
@@ -155,8 +156,8 @@ func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Valu
 		if i%every == 0 {
 			c.Dates = append(c.Dates, tick{x, chartHigh - 6, u.name(over)})
 		}
-		bar := bar{Address: address("/", url.Values{}, "since", u.from.Format(time.DateOnly), "until", u.to.Format(time.DateOnly),
-			"source", string(filter.Source), "project", filter.Project, "tag", filter.Tag)}
+		bar := bar{Address: address("/", url.Values{}, "since", u.from.Format(time.DateOnly),
+			"until", u.to.Format(time.DateOnly), "source", string(filter.Source), "project", filter.Project, "tag", filter.Tag)}
 		y, sum := chartTop+high, 0.0
 		for at, name := range colours {
 			if v := shown[u.label][name]; v > 0 {

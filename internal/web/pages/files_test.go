@@ -37,8 +37,8 @@ func TestFilesShowWhatASessionDidToThem(t *testing.T) {
 		session.Part{ToolName: "Read", Arguments: `{"file_path": "/etc/tides"}`},
 	)
 	has(t, k.open("/s/"+string(id)), "Read 2 · Edit depth.go &#43;2 −2 · Write &lt;b&gt;.md &#43;1</summary>")
-	all := has(t, k.open("/s/"+string(id)+"/files"), "depth.go</a>", "2 changed 1 read", "/etc/tides", "-seven", "&#43;eight",
-		"&#43;nine", "&lt;b&gt;.md", `at=`+string(id)+`.3#m3">#3</a>`)
+	all := has(t, k.open("/s/"+string(id)+"/files"), "depth.go</a>", "2 changed 1 read", "/etc/tides", "-seven",
+		"&#43;eight", "&#43;nine", "&lt;b&gt;.md", `at=`+string(id)+`.3#m3">#3</a>`)
 	hasNot(t, all, "<b>.md")
 	if strings.Index(all, "&#43;eight") > strings.Index(all, "&#43;nine") {
 		t.Error("the changes are not in order")
@@ -56,8 +56,8 @@ func TestWordsAreFoundInTheWholeSession(t *testing.T) {
 	k.login()
 	id := k.session(store.NewSession{Title: "Harbour"}, talkOf(200)...)
 	k.session(store.NewSession{Title: "Other"}, "Answer 399 is elsewhere, too.")
-	page := has(t, k.open("/s/"+string(id)+"?find=%22Question+199%22"), "1 found", "<mark>Question 199</mark>", "#397 user",
-		"?at="+string(id)+".397&amp;find=", "show all prompts")
+	page := has(t, k.open("/s/"+string(id)+"?find=%22Question+199%22"), "1 found", "<mark>Question 199</mark>",
+		"#397 user", "?at="+string(id)+".397&amp;find=", "show all prompts")
 	hasNot(t, page, "elsewhere, too")
 	has(t, k.open("/s/"+string(id)+"?find=zzyyxxw"), "0 found", "No searched message has “zzyyxxw”")
 	if status, _, _ := k.do("GET", "/s/"+string(id)+"?find=%22", nil); status != http.StatusUnprocessableEntity {

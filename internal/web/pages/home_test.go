@@ -132,7 +132,9 @@ func TestLongTitlesAndPurgedSessions(t *testing.T) {
 	k.login()
 	long := k.session(store.NewSession{Title: strings.Repeat("Boats ", 2000), Project: "/home/me/boats"}, "out")
 	kept := k.session(store.NewSession{Title: "Kites", Project: "/home/me/boats"}, "up")
-	for _, path := range []string{"/", "/usage", "/s/" + string(kept), "/s/" + string(kept) + "/files", "/s/" + string(long)} {
+	for _, path := range []string{
+		"/", "/usage", "/s/" + string(kept), "/s/" + string(kept) + "/files", "/s/" + string(long),
+	} {
 		if page := k.open(path); len(page) > 120_000 {
 			t.Errorf("%s has %d bytes", path, len(page))
 		}
