@@ -206,14 +206,6 @@ func (p *Pages) year(w http.ResponseWriter, r *http.Request) error {
 	return write(card.Draw(&year), w)
 }
 
-func dayAfter(day string) string {
-	at, err := time.Parse(time.DateOnly, day)
-	if err != nil {
-		return ""
-	}
-	return at.AddDate(0, 0, 1).Format(time.DateOnly)
-}
-
 // table lists the first buckets of some that have anything.
 func table(name string, buckets []analytics.Bucket, most int,
 	label func(*analytics.Bucket) (name, to string),
