@@ -150,8 +150,8 @@ func (g *greeting) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// The next demonstration removes the folders of those that were killed, and no other: not one that is served or that runs
-// a command, and nothing behind a link.
+// The next demonstration removes the folders of those that were killed, and no other: not one that is served or that
+// runs a command, and nothing behind a link.
 func TestDemoRemovesThoseThatWereKilled(t *testing.T) {
 	temporary := testkit.Must(os.MkdirTemp("", "demos"))(t) // the path of a socket is short
 	t.Cleanup(func() { os.RemoveAll(temporary) })

@@ -160,8 +160,8 @@ func fileOnlyPrograms(all []programResult) string {
 		}
 	}
 	return "\n## Programs whose files were read\n\n" +
-		"file only: no run has judged these imports. Their readers are tested with files of the programs, or with files that\n" +
-		"follow a description; [import.md](import.md) says which.\n\n- " + strings.Join(names, "\n- ") + "\n"
+		"file only: no run has judged these imports. Their readers are tested with files of the programs, or with files " +
+		"that\nfollow a description; [import.md](import.md) says which.\n\n- " + strings.Join(names, "\n- ") + "\n"
 }
 
 // page renders the results as Markdown.
