@@ -216,7 +216,31 @@ func (h *handovers) pass(ctx context.Context, from, to string) error {
 	if err == nil && !strings.Contains(tree, fork) {
 		err = fmt.Errorf("show --tree lacks the fork %s", fork)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return h.back(ctx, from, fork)
+}
+
+// back continues the first conversation in its own program, with what was done in a fork.
+func (h *handovers) back(ctx context.Context, from, fork string) error {
+	meanwhile, err := h.run(ctx, ownTime, h.binary, "to", "--back", fork, "--text")
+	if err != nil {
+		return err
+	}
+	h.program = programNamed(from)
+	if err := h.talk(ctx, meanwhile); err != nil {
+		return fmt.Errorf("the way back: %w", err)
+	}
+	body := h.lastTurn().Body
+	for _, want := range []string{
+		firstPrompt, h.said[from], "Meanwhile this conversation was continued", nextPrompt, handedOutput,
+	} {
+		if !strings.Contains(body, encoded(want)) {
+			return fmt.Errorf("the request on the way back lacks %q", want)
+		}
+	}
+	return nil
 }
 
 // handOver runs `sessiond to`, and returns what the program continues.
@@ -318,7 +342,8 @@ func handoverTable(all []handoverResult) string {
 	b.WriteString("\n## Conversations that go on in another program\n\n" +
 		"`scripts/real to` hands a conversation of each program over to each other one. The next request there must have\n" +
 		"the first prompt, the rule in it, a tool's result and the last reply; what is said there must be imported as a\n" +
-		"fork with its usage, once; `--remove` must take an unused file away. file only: sessiond exports it, and no run\n" +
+		"fork with its usage, once; `--remove` must take an unused file away; `--back` must give the first program's next request\n" +
+		"what was done meanwhile. file only: sessiond exports it, and no run\n" +
 		"has read it.\n" +
 		"\n| from")
 	rule := "\n|---"
