@@ -342,9 +342,8 @@ func handoverTable(all []handoverResult) string {
 	b.WriteString("\n## Conversations that go on in another program\n\n" +
 		"`scripts/real to` hands a conversation of each program over to each other one. The next request there must have\n" +
 		"the first prompt, the rule in it, a tool's result and the last reply; what is said there must be imported as a\n" +
-		"fork with its usage, once; `--remove` must take an unused file away; `--back` must give the first program's next request\n" +
-		"what was done meanwhile. file only: sessiond exports it, and no run\n" +
-		"has read it.\n" +
+		"fork with its usage, once; `--remove` must take away what nobody continued; after `--back` the first program's\n" +
+		"next request must have what was done meanwhile. file only: sessiond exports it, and no run has read it.\n" +
 		"\n| from")
 	rule := "\n|---"
 	for _, to := range handoverTo {
