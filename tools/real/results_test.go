@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -110,6 +111,22 @@ func TestDifferencesOfFiles(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A name is a program from which conversations are handed over, one with a colon a program to which they are.
+func TestPairsOfNames(t *testing.T) {
+	p, err := pairsOf([]string{"codex", ":pi", ":gemini-cli"})
+	if err != nil || !slices.Equal(p.from, []string{"codex"}) || !slices.Equal(p.to, []string{"pi", "gemini-cli"}) {
+		t.Errorf("%+v %v", p, err)
+	}
+	if p, err = pairsOf(nil); err != nil || len(p.from) != len(handoverFrom) || len(p.to) != len(handoverTo) {
+		t.Errorf("%+v %v", p, err)
+	}
+	for _, wrong := range []string{"kilo", ":kilo", ":", "codex:pi"} {
+		if _, err := pairsOf([]string{wrong}); err == nil || !strings.Contains(err.Error(), ":copilot-cli") {
+			t.Errorf("%q: %v", wrong, err)
 		}
 	}
 }
