@@ -133,7 +133,7 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 }
 
 // twice tries again what failed, and prints that: opencode ends in no time now and then before its first line of a log,
-// on a busy machine. It connects to nothing but the model then.
+// on a busy machine. Why is not known: a start that went well connected to nothing but the model.
 func twice(what string, try func() error) error {
 	err := try()
 	if err == nil {

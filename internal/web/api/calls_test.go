@@ -53,6 +53,19 @@ func TestUsageIsGrouped(t *testing.T) {
 	}
 }
 
+func TestUsageOfATag(t *testing.T) {
+	k := newKit(t, nil)
+	tagged := k.session(nil)
+	for _, id := range []string{tagged, k.session(nil)} {
+		k.want(201, k.do("POST", "/v1/sessions/"+id+"/calls", `{"model":"priced","input_tokens":1}`))
+	}
+	k.want(200, k.do("PUT", "/v1/sessions/"+tagged+"/tags/release", nil))
+	if r := k.want(200, k.do("GET", "/v1/usage?tag=release", nil)); r.at("calls") != 1.0 || r.at("sessions") != 1.0 {
+		t.Errorf("%s", r.raw)
+	}
+	k.want(422, k.do("GET", "/v1/usage?tag=unknown", nil))
+}
+
 func TestRepeatedCallCountsOnce(t *testing.T) {
 	k := newKit(t, nil)
 	path := "/v1/sessions/" + k.session(nil) + "/calls"

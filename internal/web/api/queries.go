@@ -90,6 +90,7 @@ type usageInput struct {
 	Until   string                `query:"until" doc:"The last day, YYYY-MM-DD"`
 	Source  string                `query:"source" doc:"Only sessions of this program: its name (claude-code), or a part of it"`
 	Project string                `query:"project" doc:"Only sessions of this project: its folder, its name in lists (cli, workspace/cli), or a part of it"`
+	Tag     string                `query:"tag" doc:"Only sessions with this tag, on them or on one of their messages, and their sub-agents"`
 }
 
 func (s *Server) readUsage(ctx context.Context, in *usageInput) (*output[analytics.Stats], error) {
@@ -101,7 +102,11 @@ func (s *Server) readUsage(ctx context.Context, in *usageInput) (*output[analyti
 	if err != nil {
 		return nil, filterError(err)
 	}
+	tag, err := s.finder().One(ctx, "tag", in.Tag)
+	if err != nil {
+		return nil, filterError(err)
+	}
 	return reply(s.Reports.Stats(ctx, analytics.Filter{
-		Since: in.Since, Until: in.Until, Source: session.Source(source), Project: project,
+		Since: in.Since, Until: in.Until, Source: session.Source(source), Project: project, Tag: tag,
 	}, in.GroupBy...))
 }
