@@ -61,6 +61,9 @@ func writeFor(t history.Target) func(context.Context, io.Writer, *store.Store, [
 		if d.Handover, err = HandoverOf(ctx, s, &r.Session); err != nil {
 			return report, err
 		}
+		if d.Labels, err = r.labels(ctx); err != nil {
+			return report, err
+		}
 		d.Each = func(yield func(*session.Message) error) error {
 			var carrier handover.Carrier // eachOnPath masks
 			err := CarryAll(ctx, &carrier, r.eachOnPath, yield)

@@ -202,6 +202,36 @@ func TestFilesOfPiAndGooseAreValid(t *testing.T) {
 	}
 }
 
+// pi calls the first tag of a message its label.
+func TestLabelsAreInFilesOfPi(t *testing.T) {
+	s := open(t)
+	sess := native(t, s)
+	_, err := s.ChangeTags(t.Context(), store.Marking{Session: sess.ID, Message: &session.MessageRef{Session: sess.ID, Seq: 6}},
+		[]string{"found", "second"}, nil)
+	testkit.Check(t, err)
+	file, _ := write(t, s, export.Pi, sess.ID)
+	name := filepath.Join(t.TempDir(), "again.pi.jsonl")
+	testkit.Check(t, os.WriteFile(name, file, 0o600))
+	other := open(t)
+	for range 2 { // the first reading waits for the original
+		importPi(t, other, name)
+	}
+	back := sessions(t, other)
+	if len(back) != 1 {
+		t.Fatalf("%d sessions", len(back))
+	}
+	labels := historytest.Labels(t, other, back[0].ID)
+	if len(labels) != 1 {
+		t.Fatalf("labels %v\n%s", labels, file)
+	}
+	for _, m := range pathOf(t, other, back[0]) {
+		if labels[m.RowID] == "found" && m.Parts[0].Content() == "It says hello." {
+			return
+		}
+	}
+	t.Errorf("labels %v\n%s", labels, file)
+}
+
 // What is written for OpenAI is what OpenAI takes.
 func TestOpenAIMessagesAreTaken(t *testing.T) {
 	s := open(t)

@@ -55,6 +55,22 @@ func (r *reading) eachOnPath(ctx context.Context, yield func(*session.Message) e
 	}))
 }
 
+// labels returns the first tags of messages, masked.
+func (r *reading) labels(ctx context.Context) (map[session.MessageRef]string, error) {
+	all := map[session.MessageRef]string{}
+	marks, err := r.store.Marks(ctx, r.ID)
+	for i := range marks {
+		m := &marks[i]
+		if m.Kind != store.MarkTag || m.Message == nil {
+			continue
+		}
+		if _, later := all[*m.Message]; !later {
+			all[*m.Message] = r.opt.Mask.Text(m.Text)
+		}
+	}
+	return all, r.purgedOr(ctx, err)
+}
+
 // purgedOr returns the error of reading, or that the session was purged meanwhile, which may be its
 // cause.
 func (r *reading) purgedOr(ctx context.Context, err error) error {

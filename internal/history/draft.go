@@ -29,6 +29,9 @@ type Draft struct {
 	CreatedAt session.Time
 	Handover  *Handover
 
+	// Labels are what people call messages, for a program that has a name of each.
+	Labels map[session.MessageRef]string
+
 	// Each yields the messages, oldest first.
 	Each func(yield func(*session.Message) error) error
 }

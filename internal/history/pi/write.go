@@ -42,16 +42,29 @@ func folderOf(directory string) string {
 		strings.TrimLeft(folders.Resolved(directory), `/\`)) + "--"
 }
 
-// Write writes a conversation as pi's version 3: the header, then an entry per message and per result.
+// Write writes a conversation as pi's version 3: the header, an entry per message and per result, the labels and the
+// name.
 func Write(out io.Writer, d *history.Draft) error {
 	w := writer{Draft: d, LineWriter: history.NewLineWriter(out)}
+	var labelled [][2]string // ids of entries with their labels
 	at := history.ISOTime(d.CreatedAt)
 	if err := w.Line("type", lineSession, "version", history.Int(3), "id", d.ID, "timestamp", at, "cwd", d.Directory,
 		history.HandoverKey, d.Origin()); err != nil {
 		return err
 	}
-	if err := d.Each(w.message); err != nil {
+	if err := d.Each(func(m *session.Message) error {
+		err := w.message(m)
+		if label := d.Labels[m.ID]; label != "" {
+			labelled = append(labelled, [2]string{w.last, label})
+		}
 		return err
+	}); err != nil {
+		return err
+	}
+	for _, l := range labelled {
+		if err := w.entry(at, string(d.Handover.Session), lineLabel, "targetId", l[0], "label", l[1]); err != nil {
+			return err
+		}
 	}
 	if err := w.entry(at, string(d.Handover.Session), lineInfo, "name", d.Title); err != nil {
 		return err
