@@ -184,3 +184,30 @@ func TestPromptsAreThoseOfThePathOldestFirst(t *testing.T) {
 		}
 	}
 }
+
+// Behind a conversation's 5,000th message an index has the prompts. None is missed or counted twice where it begins.
+func TestPromptsOfALongConversation(t *testing.T) {
+	ctx := t.Context()
+	s := openTest(t)
+	id := mustCreate(t, s, NewSession{}).ID
+	for from := range 6 {
+		var msgs []session.Message
+		for n := range 900 {
+			role := [...]session.Role{session.User, session.Assistant}[n%2]
+			msgs = append(msgs, says(role, fmt.Sprint(900*from+n+1)))
+		}
+		mustAppend(t, s, id, msgs...)
+	}
+	head := *testkit.Must(s.Session(ctx, id))(t).HeadID
+	if _, total, err := s.Prompts(ctx, head, 1, 0); err != nil || total != 2700 {
+		t.Errorf("%d prompts, %v", total, err)
+	}
+	msgs, total, err := s.Prompts(ctx, head, 2499, 4)
+	var got []string
+	for _, m := range msgs {
+		got = append(got, m.Text())
+	}
+	if err != nil || total != 2700 || !slices.Equal(got, []string{"4997", "4999", "5001", "5003"}) {
+		t.Errorf("%q of %d, %v", got, total, err)
+	}
+}

@@ -393,19 +393,28 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth,
 ) (msgs []session.Message, total int, err error) {
 	var rows []int64
 	for _, sp := range spans {
-		if limit == 0 {
-			n, err := engine.Get[int](ctx, s, `SELECT COUNT(*) FROM (`+promptsInRange+`) AS p`, sp.Session, sp.From, sp.To)
+		near, far := sp, sp
+		near.To, far.From = min(sp.To, unindexedPrompts), max(sp.From, unindexedPrompts+1)
+		for _, piece := range []struct {
+			Span
+			statement string
+		}{{near, promptsInRange + ` ORDER BY seq`}, {far, promptsInRange + ` AND seq > 5000 ORDER BY seq`}} {
+			switch {
+			case piece.Len() <= 0:
+			case limit == 0:
+				var n int
+				n, err = engine.Get[int](ctx, s, `SELECT COUNT(*) FROM (`+piece.statement+`) AS p`,
+					sp.Session, piece.From, piece.To)
+				total += n
+			default:
+				var some []int64
+				some, err = engine.List[int64](ctx, s, piece.statement, sp.Session, piece.From, piece.To)
+				rows = append(rows, some...)
+			}
 			if err != nil {
 				return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
 			}
-			total += n
-			continue
 		}
-		some, err := engine.List[int64](ctx, s, promptsInRange, sp.Session, sp.From, sp.To)
-		if err != nil {
-			return nil, 0, fmt.Errorf("prompts of %s: %w", sp.Session, err)
-		}
-		rows = append(rows, some...)
 	}
 	if limit == 0 {
 		return nil, total, nil
@@ -419,7 +428,10 @@ func (s *Store) PromptsIn(ctx context.Context, spans []Span, nth,
 }
 
 const promptsInRange = `
-	SELECT id FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ? AND origin = 'person' AND kind IN ('message', 'bash') ORDER BY seq`
+	SELECT id FROM messages WHERE session_id = ? AND seq BETWEEN ? AND ? AND origin = 'person' AND kind IN ('message', 'bash')`
+
+// unindexedPrompts is the seq behind which the index messages_prompts has the prompts of a session.
+const unindexedPrompts = 5000
 
 // pageBytes ends a page of messages early, so that it does not have to fit many large parts.
 const pageBytes = 4 << 20

@@ -1,2 +1,2 @@
 -- +goose Up
-CREATE INDEX messages_prompts ON messages (session_id, seq) WHERE origin = 'person' AND kind IN ('message', 'bash');
+CREATE INDEX messages_prompts ON messages (session_id, seq) WHERE seq > 5000 AND origin = 'person' AND kind IN ('message', 'bash');
