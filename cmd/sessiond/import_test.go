@@ -145,6 +145,12 @@ func copyTree(t *testing.T, from string) string {
 		if filepath.Ext(path) == ".sql" {
 			return build(target, string(raw))
 		}
+		if state, is := strings.CutSuffix(target, "-threads.db"); is { // of Zed, which has one name for it
+			if err := os.MkdirAll(state, 0o700); err != nil {
+				return err
+			}
+			target = filepath.Join(state, "threads.db")
+		}
 		if err := os.WriteFile(target, raw, 0o600); err != nil {
 			return err
 		}
@@ -162,7 +168,7 @@ func copyTree(t *testing.T, from string) string {
 func build(path, script string) error {
 	name := map[string]string{
 		"schema-17.sql": "sessions.db", "goose.sql": "sessions.db",
-		"openclaw-agent.sql": "openclaw-agent.sqlite", "kilo.sql": "kilo.db",
+		"openclaw-agent.sql": "openclaw-agent.sqlite", "kilo.sql": "kilo.db", "crush.sql": "crush.db",
 	}[filepath.Base(path)]
 	if name == "" {
 		name = strings.TrimSuffix(filepath.Base(path), ".sql")
