@@ -206,8 +206,8 @@ func TestFilesOfPiAndGooseAreValid(t *testing.T) {
 func TestLabelsAreInFilesOfPi(t *testing.T) {
 	s := open(t)
 	sess := native(t, s)
-	_, err := s.ChangeTags(t.Context(), store.Marking{Session: sess.ID, Message: &session.MessageRef{Session: sess.ID, Seq: 6}},
-		[]string{"found", "second"}, nil)
+	said := session.MessageRef{Session: sess.ID, Seq: 6}
+	_, err := s.ChangeTags(t.Context(), store.Marking{Session: sess.ID, Message: &said}, []string{"found", "second"}, nil)
 	testkit.Check(t, err)
 	file, _ := write(t, s, export.Pi, sess.ID)
 	name := filepath.Join(t.TempDir(), "again.pi.jsonl")

@@ -234,6 +234,24 @@ func (f *Finder) Database(path string) {
 	}
 }
 
+// FileOrDatabase takes one file: a database with its log.
+func (f *Finder) FileOrDatabase(path string) {
+	if IsDatabase(path) {
+		f.Database(path)
+	} else {
+		f.File(path)
+	}
+}
+
+// WithLogs takes the logs of the databases along, by their names, that were found since a number of files.
+func (f *Finder) WithLogs(since int, isDatabase func(name string) bool) {
+	for i, found := range f.Found[since:] {
+		if with, err := StatSQLite(found.Path); err == nil && isDatabase(filepath.Base(found.Path)) {
+			f.Found[since+i] = with
+		}
+	}
+}
+
 // End reports how many links were not followed beside those that are named.
 func (f *Finder) End() {
 	if more := f.outside - MaxProblems; more > 0 {

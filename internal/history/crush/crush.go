@@ -27,8 +27,8 @@ func New(user folders.User, now func() time.Time) *history.Program {
 	}
 	r := &reader{list: filepath.Join(global, "projects.json")}
 	return &history.Program{
-		Source: session.SourceCrush, Now: now, Folders: r.places, Search: search, File: file, Replay: refuse,
-		Database: r.readDatabase, Commands: []string{"crush"},
+		Source: session.SourceCrush, Now: now, Folders: r.places, Search: search,
+		File: (*history.Finder).FileOrDatabase, Replay: refuse, Database: r.readDatabase, Commands: []string{"crush"},
 	}
 }
 
@@ -88,21 +88,11 @@ func (r *reader) directory(database string) string {
 // search lists the databases below a folder. crush.json, which may hold keys, has another name.
 func search(f *history.Finder, folder string) {
 	before := len(f.Found)
-	f.Folder(folder, maxDepth, func(name string) bool { return name == databaseName })
-	for i := before; i < len(f.Found); i++ {
-		if with, err := history.StatSQLite(f.Found[i].Path); err == nil { // with its log
-			f.Found[i] = with
-		}
-	}
+	f.Folder(folder, maxDepth, isOurs)
+	f.WithLogs(before, isOurs)
 }
 
-func file(f *history.Finder, path string) {
-	if history.IsDatabase(path) {
-		f.Database(path)
-	} else {
-		f.File(path)
-	}
-}
+func isOurs(name string) bool { return name == databaseName }
 
 func refuse(in *history.Intake) {
 	in.Fail(session.Errorf(session.Invalid, "no sessions of Crush: these are in a database, %s", databaseName))

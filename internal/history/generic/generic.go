@@ -26,11 +26,7 @@ func New(now func() time.Time) *history.Program {
 			f.Folder(folder, depth, func(name string) bool {
 				return name != MappingName && slices.Contains(endings, filepath.Ext(name))
 			})
-			for i, found := range f.Found[before:] {
-				if with, err := history.StatSQLite(found.Path); err == nil && history.IsDatabaseName(found.Path) {
-					f.Found[before+i] = with
-				}
-			}
+			f.WithLogs(before, history.IsDatabaseName)
 		},
 	}
 }

@@ -25,7 +25,7 @@ func New(user folders.User, now func() time.Time) *history.Program {
 		flatpak = history.Expand("~/.var/app/dev.zed.Zed/data/zed", user.Getenv)
 	}
 	return &history.Program{
-		Source: session.SourceZed, Now: now, Search: search, File: file,
+		Source: session.SourceZed, Now: now, Search: search, File: (*history.Finder).FileOrDatabase,
 		Folders: history.InFolders(history.FolderIn(data, "threads"), history.FolderIn(flatpak, "threads")),
 		Replay:  refuse, Database: readDatabase, Commands: []string{"zed", "zeditor", "zed-editor"},
 	}
@@ -39,21 +39,11 @@ const maxDepth = 4
 // search lists the databases below a folder. Settings, which may hold keys, have other names.
 func search(f *history.Finder, folder string) {
 	before := len(f.Found)
-	f.Folder(folder, maxDepth, func(name string) bool { return name == databaseName })
-	for i := before; i < len(f.Found); i++ {
-		if with, err := history.StatSQLite(f.Found[i].Path); err == nil { // with its log
-			f.Found[i] = with
-		}
-	}
+	f.Folder(folder, maxDepth, isOurs)
+	f.WithLogs(before, isOurs)
 }
 
-func file(f *history.Finder, path string) {
-	if history.IsDatabase(path) {
-		f.Database(path)
-	} else {
-		f.File(path)
-	}
-}
+func isOurs(name string) bool { return name == databaseName }
 
 func refuse(in *history.Intake) {
 	in.Fail(session.Errorf(session.Invalid, "no threads of Zed: that is a database, %s", databaseName))
