@@ -73,7 +73,7 @@ test("thousands of loads and saves give back what was saved", async () => {
   assert.equal(data?.length, ids.length);
 });
 
-test("two processes that save at once leave one of the two chats, and the other as a branch", async () => {
+test("two clients that save at once leave one of the two chats, and the other as a branch", async () => {
   const two = [0, 1].map(() => new ChatStore({ client }));
   const chats = two.map((_, n) => [
     { id: `m${n}`, role: "user" as const, parts: [{ type: "text" as const, text: `of ${n}` }] },

@@ -22,7 +22,7 @@ const daemon = await startDaemon();
 const client = new Client({ url: daemon.url, token: daemon.token });
 
 test("thousands of operations answer as the SDK's own store does", async () => {
-  const stores = [sessionStore(client), sessionStore(client)]; // two processes
+  const stores = [sessionStore(client), sessionStore(client)]; // as in two processes
   const expected = new InMemorySessionStore(); // its keys are joined by slashes
   const joined = (key: SessionKey) => ({
     ...key,
@@ -91,7 +91,7 @@ test("thousands of operations answer as the SDK's own store does", async () => {
   assert.ok(known.size > 50, `${known.size} keys`);
 });
 
-test("appends at once keep their order, and summaries of two processes meet", async () => {
+test("appends at once keep their order, and summaries of two clients meet", async () => {
   const key = { projectKey: "p", sessionId: "at-once" };
   const stores = [sessionStore(client), sessionStore(client)];
   const sent: SessionStoreEntry[][] = stores.map((_, s) =>

@@ -110,7 +110,7 @@ test("thousands of operations answer as the SDK's own session does", async () =>
   assert.equal(data?.length, ids.length);
 });
 
-test("two processes on one session keep all items, and pop each once", async () => {
+test("two clients on one session keep all items, and pop each once", async () => {
   const two = [0, 1].map(() => new SessiondSession({ client, sessionId: "made at once" }));
   const texts = Array.from({ length: 60 }, (_, n) => `${n}`);
   await Promise.all(texts.map((content, n) => two[n % 2]?.addItems([{ role: "user", content }])));
