@@ -254,7 +254,7 @@ func (d *pickerData) Version(ctx context.Context) (int64, error) {
 func (d *pickerData) Alarm(ctx context.Context) string {
 	alarm := d.alarm(ctx, d.cfg)
 	if alarm == "" && firstImportRuns(d.cfg) {
-		return "older conversations are still being imported"
+		return "the first import still runs: older conversations and digests may be missing"
 	}
 	if alarm == "" {
 		alarm, _ = d.finder(d.store, d.index).LimitsLine(ctx) // the list itself says what is wrong with the database
