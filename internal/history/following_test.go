@@ -27,16 +27,26 @@ func TestFollowing(t *testing.T) {
 		for seed := range min(30, effort.Runs(60)) {
 			t.Run(writer.name+"/"+strconv.Itoa(seed), func(t *testing.T) {
 				t.Parallel()
-				random, choices := rand.New(rand.NewPCG(uint64(seed), uint64(program))), []byte(nil)
-				for range min(24+12*seed, 400) {
-					choices = append(choices, byte(random.Uint32()))
-				}
-				w := newWriting(t, writers()[program], choices)
-				if wrong := w.run(); len(wrong) > 0 {
-					t.Errorf("%s\n\n%s", strings.Join(w.log, "\n"), strings.Join(wrong, "\n"))
-				}
+				follow(t, writers()[program], uint64(seed), uint64(program))
 			})
 		}
+	}
+}
+
+// A fork of pi gets the compaction of its origin after it came in itself.
+func TestFollowingAForkOfPi(t *testing.T) { follow(t, writesPi(), 3, 11) }
+
+// follow compares a history that was followed while a program wrote it with one that was read at its end. What the
+// program does is chosen by a seed of a stream.
+func follow(t *testing.T, by *writer, seed, stream uint64) {
+	t.Helper()
+	random, choices := rand.New(rand.NewPCG(seed, stream)), []byte(nil)
+	for range min(24+12*seed, 400) {
+		choices = append(choices, byte(random.Uint32()))
+	}
+	w := newWriting(t, by, choices)
+	if wrong := w.run(); len(wrong) > 0 {
+		t.Errorf("%s\n\n%s", strings.Join(w.log, "\n"), strings.Join(wrong, "\n"))
 	}
 }
 

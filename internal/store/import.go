@@ -65,6 +65,7 @@ type ImportFields struct {
 	Instead     session.ID          // the parent that stood in for the one that is named, "" if none did
 	Started     *session.MessageRef // with a parent that it is a child of: the message that started it
 	StartedCall string              // and the call in that
+	Inherits    *session.Time       // of a fork: NewSession.Inherits, if it is later than what it had
 	EndedAt     *session.Time       // with EndReason
 	EndReason   string
 }
@@ -758,6 +759,11 @@ func (im *importer) fields() error {
 	}
 	if f.ParentID != "" && (s.ParentID == "" || s.ParentID == f.Instead) {
 		if err := im.setParent(f); err != nil {
+			return err
+		}
+	}
+	if f.Inherits != nil {
+		if err := im.inheritUntil(*s, *f.Inherits); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,19 @@ func importedFork(made session.Time) link {
 	return l
 }
 
+// inheritUntil lets an imported fork inherit what took effect until a time, if that is later than what it had.
+func (t *tx) inheritUntil(sess session.Session, at session.Time) error {
+	if sess.ParentKind != session.ParentFork || at.IsZero() {
+		return nil
+	}
+	l, err := readLink(t.Ctx, t, sess.ID)
+	if err != nil || l.CompactionID != math.MaxInt64 || at.SQL() <= l.ActivatedAt {
+		return err
+	}
+	l.ActivatedAt = at.SQL()
+	return t.saveLink(sess.ID, l)
+}
+
 // extendSharedPath notes that an imported fork's path goes through a message of another session.
 func (t *tx) extendSharedPath(sess session.Session, message int64) error {
 	if sess.ParentKind != session.ParentFork {

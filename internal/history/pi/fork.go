@@ -100,6 +100,9 @@ func (r *reader) copy(i int32, of history.Place, d *history.Decoded) {
 		r.talk.New.CreatedAt = &made
 	}
 	r.talk.New.Inherits = new(r.copies.inherits)
+	if r.talk.Here != nil && !r.copies.inherits.IsZero() { // it came in before its file had this overlay of its origin
+		r.talk.Change().Inherits = r.talk.New.Inherits
+	}
 }
 
 // shareAside adds to the fork the overlays of branches that it may turn to.
