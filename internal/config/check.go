@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -86,12 +87,15 @@ func (c *Config) check(origins map[string]string) error {
 	case c.Flush.SoftTokens != nil && (*c.Flush.SoftTokens < 0 || *c.Flush.SoftTokens > 1<<40):
 		return fail("flush.soft_tokens", "is %d; use a number of tokens, 0 or more", *c.Flush.SoftTokens)
 	}
-	if c.Budget.Month < 0 {
+	if !isSum(c.Budget.Month) {
 		return fail("budget.month", "is %g; use US dollars, or 0 for none", c.Budget.Month)
 	}
 	for project, limit := range c.Budget.Project {
-		if limit <= 0 {
+		switch {
+		case limit == 0, !isSum(limit):
 			return fail("budget.project", "has %g for %s; use US dollars above 0", limit, project)
+		case project == "":
+			return fail("budget.project", "has a project without a name; use its path, its name in lists, or the end of its path")
 		}
 	}
 	if hook := c.Budget.Webhook; hook != "" {
@@ -169,6 +173,9 @@ func Loopback(address string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
+// isSum says whether a number can be a sum of money: YAML has numbers that cannot, .inf and .nan.
+func isSum(dollars float64) bool { return dollars >= 0 && !math.IsInf(dollars, 1) }
+
 // explainDecode returns an error that names the key with a value of the wrong type.
 func explainDecode(err error, known []string, origins map[string]string) error {
 	var bad *mapstructure.DecodeError
@@ -179,7 +186,12 @@ func explainDecode(err error, known []string, origins map[string]string) error {
 	if i := slices.IndexFunc(known, func(k string) bool { return matchName(k, key) }); i >= 0 {
 		key = known[i]
 	}
-	return session.Errorf(session.Invalid, "%s has an invalid value%s: %w", key, fromOrigin(origins, key), bad.Unwrap()).
+	why := bad.Unwrap()
+	var parse *mapstructure.ParseError
+	if errors.As(why, &parse) && parse.Expected.CanFloat() { // its text has names of Go's types and functions
+		why = fmt.Errorf("%q is no number", fmt.Sprint(parse.Value))
+	}
+	return session.Errorf(session.Invalid, "%s has an invalid value%s: %w", key, fromOrigin(origins, key), why).
 		At(key, "wrong type of value")
 }
 

@@ -268,6 +268,12 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 			name: "retention hour out of range", file: "retention: { at_hour: 25 }",
 			says: []string{"retention.at_hour", "0 to 23"},
 		},
+		{name: "no sum of money", file: "budget: { month: .inf }", says: []string{"budget.month", "US dollars"}},
+		{name: "no number", file: "budget: { month: .nan }", says: []string{"budget.month", "US dollars"}},
+		{name: "no sum of a project", file: "budget: { project: { web: .nan } }", says: []string{"web", "above 0"}},
+		{name: "project without a name", file: "budget: { project: { '': 5 } }", says: []string{"without a name"}},
+		{name: "words for a sum", file: "budget: { month: lots }", says: []string{"budget.month", `"lots" is no number`}},
+		{name: "value of a group", file: "budget: 200", says: []string{"one of its settings, budget.month"}},
 		{name: "log level", file: "log: { level: loud }", says: []string{"log.level", "debug"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -24,9 +25,32 @@ func knownName(key string, known []string) string {
 }
 
 func unknownKey(key, where string, known []string) error {
+	if below := settingsBelow(key, known); len(below) > 0 {
+		return session.Errorf(session.Invalid, "%s: %q has no value of its own: write one of its settings, %s",
+			where, key, shortList(below)).
+			At(key, "has no value of its own")
+	}
 	return session.Errorf(session.Invalid, "%s: there is no setting %q; the most similar one is %q", where, key,
 		nearest(key, known)).
 		At(key, "unknown setting")
+}
+
+// settingsBelow returns the settings of a group, such as budget.
+func settingsBelow(group string, known []string) (below []string) {
+	for _, k := range known {
+		if strings.HasPrefix(k, group+".") {
+			below = append(below, k)
+		}
+	}
+	return below
+}
+
+// shortList names the first three.
+func shortList(names []string) string {
+	if more := len(names) - 3; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // nearest returns the known key that key resembles most: the setting of compaction whose other name it is, or
