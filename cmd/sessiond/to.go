@@ -91,6 +91,11 @@ func (f *toFlags) check(args []string) error {
 		return usagef("--whole and --from exclude one another")
 	case f.back && f.remove:
 		return usagef("--back and --remove exclude one another")
+	case f.dryRun && f.remove: // it would delete files
+		return usagef("--dry-run and --remove exclude one another: --remove names each file that it removes, and keeps " +
+			"those that were continued")
+	case f.text && f.remove:
+		return usagef("--text and --remove exclude one another")
 	}
 	return nil
 }
