@@ -176,7 +176,7 @@ func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Valu
 	}
 	for at, name := range colours[:min(len(colours), mostColours+1)] {
 		k := key{Colour: at, Name: nameIn(split, name, names), Sum: words(sums[name])}
-		if at == mostColours {
+		if at == mostColours && len(colours) > at+1 { // one alone keeps its name
 			rest := 0.0
 			for _, other := range colours[at:] {
 				rest += sums[other]

@@ -107,6 +107,7 @@ func New(cfg Config) *Pages {
 		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
 		{"GET /s/{id}/files", p.files, 16 << 20},
 		{"GET /s/{id}/export", p.export, 0},
+		{"GET /s/{rest...}", noPage, 0},
 		{"POST /s/{id}/{action}", p.act, 0},
 		{"GET /usage", p.usage, 8 << 20},
 		{"GET /year/{file}", p.year, 24 << 20},
@@ -130,6 +131,11 @@ func New(cfg Config) *Pages {
 		})
 	}
 	return p
+}
+
+// noPage answers an address below a conversation's that is none, in a browser and not as the API does.
+func noPage(_ http.ResponseWriter, r *http.Request) error {
+	return session.Errorf(session.NotFound, "there is no page %s", r.URL.Path)
 }
 
 // SetAddress says where the daemon listens, for links.

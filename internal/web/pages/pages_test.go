@@ -841,6 +841,16 @@ func TestUsageIsWhatStatsSays(t *testing.T) {
 	tagged := has(t, k.open("/usage?tag=release"), "tag: release", "5,321", "$1.25&#43;")
 	hasNot(t, tagged, "dearest sessions")
 	has(t, k.open("/usage?tag=none"), "Usage")
+	for n := range 6 {
+		testkit.Must(k.store.AddCall(t.Context(), session.Call{
+			SessionID: id, Purpose: session.PurposeChat,
+			Status: session.CallOK, Model: fmt.Sprintf("many%d", n), InputTokens: 1, CostNanoUSD: &cost, PriceSource: "reported",
+		}))(t)
+		split := k.open("/usage?by=model")
+		if models := 3 + n; strings.Contains(split, " others $") != (models > 6) {
+			t.Errorf("%d models", models)
+		}
+	}
 }
 
 func TestUsageHasTheBudget(t *testing.T) {
@@ -896,7 +906,7 @@ func TestLargeTextsAreCutAndLeadToTheWhole(t *testing.T) {
 	}
 	for _, gone := range []string{
 		whole + "1", strings.Replace(whole, ".1/", ".9/", 1),
-		"/s/20200101_001/whole/" + string(id) + ".1/0",
+		"/s/20200101_001/whole/" + string(id) + ".1/0", "/s/" + string(id) + "/model", "/s/",
 	} {
 		if status, _, _ := k.do("GET", gone, nil); status != http.StatusNotFound {
 			t.Errorf("%s: %d", gone, status)
