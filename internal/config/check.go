@@ -95,7 +95,8 @@ func (c *Config) check(origins map[string]string) error {
 		case limit == 0, !isSum(limit):
 			return fail("budget.project", "has %g for %s; use US dollars above 0", limit, project)
 		case project == "":
-			return fail("budget.project", "has a project without a name; use its path, its name in lists, or the end of its path")
+			return fail("budget.project", "has a project without a name; use its path, its name in lists, or the end of "+
+				"its path")
 		}
 	}
 	if hook := c.Budget.Webhook; hook != "" {

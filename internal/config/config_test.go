@@ -320,3 +320,15 @@ func TestEachVariableHasOneKey(t *testing.T) {
 		t.Errorf("only %d settings", len(seen))
 	}
 }
+
+func TestAPasswordOfTheWebhookIsNotPrinted(t *testing.T) {
+	c := load(t, input(t, "budget: { month: 5, webhook: 'https://me:geheim@example.com/notices' }"))
+	for _, v := range c.Values() {
+		if v.Key == "budget.webhook" && v.Value != "https://me:xxxxx@example.com/notices" {
+			t.Errorf("%v", v.Value)
+		}
+	}
+	if !strings.Contains(c.Budget.Webhook, "geheim") {
+		t.Error("the daemon needs the password")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -252,11 +253,19 @@ func (c *Config) fillPaths(dirs Dirs) error {
 	return nil
 }
 
+// withoutPassword returns an address for printing.
+func withoutPassword(address string) string {
+	if u, err := url.Parse(address); err == nil {
+		return u.Redacted()
+	}
+	return address
+}
+
 // list returns the settings in use, with the actual path for a default one.
 func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string) []Value {
 	used := map[string]any{
 		"db": engine.PrintableName(c.DB), "sql_db": engine.PrintableName(c.SQLDB), "socket": c.Socket,
-		"token_file": c.TokenFile, "host": c.Host,
+		"token_file": c.TokenFile, "host": c.Host, "budget.webhook": withoutPassword(c.Budget.Webhook),
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))
