@@ -111,6 +111,7 @@ func runHandovers(ctx context.Context, in *installer, binary, dir, results strin
 			if to == from {
 				continue
 			}
+			h.model.Begin()
 			err := begun
 			if err == nil {
 				err = twice(from+" to "+to, func() error { return h.pass(ctx, from, to) })

@@ -78,6 +78,7 @@ type Server struct {
 	mu      sync.Mutex
 	log     []Exchange
 	repeats map[string]int
+	begun   int // requests before the limits last began to count
 }
 
 // Log returns the exchanges so far.
@@ -135,11 +136,18 @@ func (s *Server) answer(q *request, x *Exchange) {
 	}
 	s.repeats[x.Prompt]++
 	switch {
-	case len(s.log) >= mostRequests:
+	case len(s.log)-s.begun >= mostRequests:
 		x.Error = fmt.Sprintf("the scripted model answered %d requests and stops", mostRequests)
 	case x.Prompt != "" && s.repeats[x.Prompt] > mostRepeats:
 		x.Error = fmt.Sprintf("the scripted model had %d requests for one prompt and ends the conversation", mostRepeats)
 	}
+}
+
+// Begin lets the limits of requests count anew: another program begins.
+func (s *Server) Begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.repeats, s.begun = nil, len(s.log)
 }
 
 func (s *Server) record(x *Exchange) {

@@ -170,6 +170,10 @@ func TestProgramThatNeverStopsIsStopped(t *testing.T) {
 	if _, code := ask(t, s, forms[0].path, forms[0].body("One more.", false, false)); code != 400 {
 		t.Errorf("after %d requests the answer is %d", mostRequests, code)
 	}
+	s.Begin()
+	if answer, code := ask(t, s, forms[0].path, body); code != 200 {
+		t.Errorf("another program is answered by %d %s", code, answer)
+	}
 }
 
 func TestSearchFindsADeferredTool(t *testing.T) {
