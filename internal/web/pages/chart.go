@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"math"
 	"net/url"
@@ -67,8 +68,8 @@ type unit struct {
 	from, to time.Time
 }
 
-// chartOf draws the usage that passes a filter. unit is day, week or month, by what its colours are. nil: nothing was
-// used.
+// chartOf draws the usage that passes a filter. The parameter unit is day, week or month, by is what its colours are.
+// nil: nothing was used.
 func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Values, names folders.Names,
 ) (*chart, error) {
 	over, most, span := analytics.ByDay, 60, "day"
@@ -94,98 +95,128 @@ func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Valu
 	if err != nil {
 		return nil, err
 	}
-	priced := slices.ContainsFunc(buckets, func(b analytics.Bucket) bool { return b.CostUSD != nil && *b.CostUSD > 0 })
-	value := func(b *analytics.Bucket) float64 {
-		switch {
-		case !priced:
-			return float64(b.Tokens.AllInput() + b.Tokens.Output)
-		case b.CostUSD == nil:
-			return 0
-		}
-		return *b.CostUSD
-	}
-	c := &chart{Of: "tokens", Unit: span}
-	words := func(v float64) string { return humanize.SIWithDigits(v, 1, "") }
-	if priced {
-		c.Of, words = "cost", func(v float64) string { return transcript.Dollars(int64(v * 1e9)) }
-	}
-	units := unitsOf(buckets, over, most)
-	if len(units) == 0 {
+	u := usedOver(buckets, over, split, most)
+	if u == nil {
 		return nil, nil
 	}
-	shown := map[string]map[string]float64{} // by label and value of the split
-	sums := map[string]float64{}
-	for _, u := range units {
-		shown[u.label] = map[string]float64{}
+	c := &chart{Of: u.of, Unit: span}
+	u.draw(c, filter)
+	if split != "" {
+		c.Legend = u.legend(names)
+	}
+	return c, nil
+}
+
+// used is what a chart shows.
+type used struct {
+	over, split analytics.Dimension // "": without colours
+	units       []unit
+	parts       map[string]map[string]float64 // by label of the unit and value of the split
+	sums        map[string]float64            // by value of the split
+	order       []string                      // these values, the largest sum first
+	of          string                        // cost or tokens
+	words       func(float64) string          // writes an amount
+}
+
+// usedOver sums up buckets by units of time, the last ones, and by the values of split. nil: nothing was used.
+func usedOver(buckets []analytics.Bucket, over, split analytics.Dimension, most int) *used {
+	u := &used{
+		over: over, split: split, units: unitsOf(buckets, over, most), parts: map[string]map[string]float64{},
+		sums: map[string]float64{}, of: "tokens", words: func(v float64) string { return humanize.SIWithDigits(v, 1, "") },
+	}
+	value := func(b *analytics.Bucket) float64 { return float64(b.Tokens.AllInput() + b.Tokens.Output) }
+	if slices.ContainsFunc(buckets, func(b analytics.Bucket) bool { return b.CostUSD != nil && *b.CostUSD > 0 }) {
+		u.of, u.words = "cost", func(v float64) string { return transcript.Dollars(int64(v * 1e9)) }
+		value = func(b *analytics.Bucket) float64 {
+			if b.CostUSD == nil {
+				return 0
+			}
+			return *b.CostUSD
+		}
+	}
+	for _, one := range u.units {
+		u.parts[one.label] = map[string]float64{}
 	}
 	for i := range buckets {
 		b := &buckets[i]
-		if parts := shown[b.Of(over)]; parts != nil {
+		if parts := u.parts[b.Of(over)]; parts != nil {
 			name := ""
 			if split != "" {
 				name = b.Of(split)
 			}
 			parts[name] += value(b)
-			sums[name] += value(b)
+			u.sums[name] += value(b)
 		}
 	}
-	colours := slices.SortedFunc(maps.Keys(sums), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	u.order = slices.SortedFunc(maps.Keys(u.sums), func(a, b string) int {
+		return cmp.Or(cmp.Compare(u.sums[b], u.sums[a]), cmp.Compare(a, b))
 	})
-	top := 0.0
-	for _, parts := range shown {
+	if u.top() == 0 {
+		return nil
+	}
+	return u
+}
+
+// top returns the largest sum of a unit.
+func (u *used) top() (top float64) {
+	for _, parts := range u.parts {
 		all := 0.0
 		for _, v := range parts {
 			all += v
 		}
 		top = max(top, all)
 	}
-	if top == 0 {
-		return nil, nil
-	}
+	return top
+}
+
+// draw places the axis, the dates and the bars. A bar leads to the sessions of its time that pass the filter.
+func (u *used) draw(c *chart, filter analytics.Filter) {
+	top := u.top()
 	step := niceStep(top)
 	top = math.Ceil(top/step) * step
 	high := float64(chartHigh - chartTop - chartBottom)
 	for v := 0.0; v <= top+step/2; v += step {
-		c.Ticks = append(c.Ticks, tick{chartLeft - 6, chartTop + high*(1-v/top), words(v)})
+		c.Ticks = append(c.Ticks, tick{chartLeft - 6, chartTop + high*(1-v/top), u.words(v)})
 	}
-	wide := float64(chartWide-chartLeft) / float64(len(units))
-	every := (len(units) + mostDates - 1) / mostDates
-	for i, u := range units {
+	wide := float64(chartWide-chartLeft) / float64(len(u.units))
+	every := (len(u.units) + mostDates - 1) / mostDates
+	for i, one := range u.units {
 		x := chartLeft + float64(i)*wide
 		if i%every == 0 {
-			c.Dates = append(c.Dates, tick{x, chartHigh - 6, u.name(over)})
+			c.Dates = append(c.Dates, tick{x, chartHigh - 6, one.name(u.over)})
 		}
-		bar := bar{Address: address("/", url.Values{}, "since", u.from.Format(time.DateOnly),
-			"until", u.to.Format(time.DateOnly), "source", string(filter.Source), "project", filter.Project, "tag", filter.Tag)}
+		bar := bar{Address: address("/", url.Values{}, "since", one.from.Format(time.DateOnly),
+			"until", one.to.Format(time.DateOnly), "source", string(filter.Source), "project", filter.Project,
+			"tag", filter.Tag)}
 		y, sum := chartTop+high, 0.0
-		for at, name := range colours {
-			if v := shown[u.label][name]; v > 0 {
+		for at, name := range u.order {
+			if v := u.parts[one.label][name]; v > 0 {
 				h := high * v / top
 				y, sum = y-h, sum+v
 				bar.Parts = append(bar.Parts, part{min(at, mostColours), rounded(x), rounded(y), rounded(wide * 0.8), rounded(h)})
 			}
 		}
-		bar.Says = u.name(over) + ": " + words(sum)
+		bar.Says = one.name(u.over) + ": " + u.words(sum)
 		if len(bar.Parts) > 0 {
 			c.Bars = append(c.Bars, bar)
 		}
 	}
-	if split == "" {
-		return c, nil
-	}
-	for at, name := range colours[:min(len(colours), mostColours+1)] {
-		k := key{Colour: at, Name: nameIn(split, name, names), Sum: words(sums[name])}
-		if at == mostColours && len(colours) > at+1 { // one alone keeps its name
+}
+
+// legend names the colours. The last one is of all values that have none of their own.
+func (u *used) legend(names folders.Names) (keys []key) {
+	for at, name := range u.order[:min(len(u.order), mostColours+1)] {
+		k := key{Colour: at, Name: nameIn(u.split, name, names), Sum: u.words(u.sums[name])}
+		if at == mostColours && len(u.order) > at+1 { // one alone keeps its name
 			rest := 0.0
-			for _, other := range colours[at:] {
-				rest += sums[other]
+			for _, other := range u.order[at:] {
+				rest += u.sums[other]
 			}
-			k.Name, k.Sum = strconv.Itoa(len(colours)-at)+" others", words(rest)
+			k.Name, k.Sum = strconv.Itoa(len(u.order)-at)+" others", u.words(rest)
 		}
-		c.Legend = append(c.Legend, k)
+		keys = append(keys, k)
 	}
-	return c, nil
+	return keys
 }
 
 // nameIn returns a value of a dimension as people call it.
@@ -250,7 +281,7 @@ func labelOf(at time.Time, over analytics.Dimension) string {
 	switch over {
 	case analytics.ByWeek:
 		year, week := at.ISOWeek()
-		return strconv.Itoa(year) + "-W" + strconv.Itoa(week/10) + strconv.Itoa(week%10)
+		return fmt.Sprintf("%d-W%02d", year, week)
 	case analytics.ByMonth:
 		return at.Format("2006-01")
 	}

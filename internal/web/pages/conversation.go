@@ -128,10 +128,8 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	if err := p.describe(ctx, &sess, &t, path); err != nil {
 		return err
 	}
-	if !isFragment(r) {
+	if !isFragment(r) { // what arrives replaces none of these
 		t.Said = takeSaid(w, r, "/s/"+string(sess.ID))
-	}
-	if !isFragment(r) { // what arrives replaces neither of these
 		if t.Marks, err = p.readMarks(ctx, sess.ID); err != nil {
 			return err
 		}

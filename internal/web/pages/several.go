@@ -28,8 +28,9 @@ func (p *Pages) several(w http.ResponseWriter, r *http.Request) error {
 		say("No session is marked: mark some with the boxes before their titles.")
 		return nil
 	}
-	on, off, tag := true, false, strings.TrimSpace(r.PostFormValue("text"))
+	on, off := true, false
 	var change store.SessionPatch
+	var tags []string // to add instead
 	done := ""
 	switch r.PostFormValue("do") {
 	case "star":
@@ -41,11 +42,12 @@ func (p *Pages) several(w http.ResponseWriter, r *http.Request) error {
 	case "unarchive":
 		change.Archived, done = &off, "no longer archived"
 	case "tag":
+		tag := strings.TrimSpace(r.PostFormValue("text"))
 		if tag == "" {
 			say("Nothing was tagged: write the tag beside the button.")
 			return nil
 		}
-		done = "tagged #" + tag
+		tags, done = []string{tag}, "tagged #"+tag
 	case "md", "jsonl":
 		return p.exportSeveral(w, r, ids)
 	default:
@@ -53,8 +55,8 @@ func (p *Pages) several(w http.ResponseWriter, r *http.Request) error {
 	}
 	for i, id := range ids {
 		var err error
-		if tag != "" && r.PostFormValue("do") == "tag" {
-			_, err = p.Store.ChangeTags(r.Context(), store.Marking{Session: session.ID(id)}, []string{tag}, nil)
+		if tags != nil {
+			_, err = p.Store.ChangeTags(r.Context(), store.Marking{Session: session.ID(id)}, tags, nil)
 		} else {
 			_, err = p.Store.PatchSession(r.Context(), session.ID(id), change)
 		}
