@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -67,13 +68,11 @@ func (r *Reports) Spent(ctx context.Context, b Budget, now time.Time) (all []Spe
 		}
 		all = append(all, s)
 	}
-	for project, limit := range b.Projects {
-		spent(project, limit)
-	}
-	slices.SortFunc(all, func(a, b Spent) int { return cmp.Compare(a.Project, b.Project) })
 	if b.Month > 0 {
 		spent("", b.Month)
-		all = slices.Insert(all[:len(all)-1:len(all)-1], 0, all[len(all)-1])
+	}
+	for _, project := range slices.Sorted(maps.Keys(b.Projects)) {
+		spent(project, b.Projects[project])
 	}
 	return all, nil
 }

@@ -153,7 +153,7 @@ func (r *Reports) Stats(ctx context.Context, f Filter, by ...Dimension) (Stats, 
 			if lists[d] == nil {
 				return session.Errorf(session.Invalid, "usage has no dimension %q", d)
 			}
-			buckets, all, err := readUsage(ctx, conn, args, d)
+			buckets, all, err := readUsage(ctx, conn, args, f.Tag != "", d)
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (r *Reports) Usage(ctx context.Context, f Filter, by ...Dimension) (buckets
 		}
 	}
 	err = r.snapshot(ctx, f, func(ctx context.Context, conn *sql.Conn, args []any) error {
-		buckets, _, err = readUsage(ctx, conn, args, by...)
+		buckets, _, err = readUsage(ctx, conn, args, f.Tag != "", by...)
 		return err
 	})
 	return buckets, err
@@ -298,19 +298,12 @@ const usageOfTag = `WITH RECURSIVE tagged (id, project) AS (
 		FROM counted t JOIN sessions s ON s.id = t.id JOIN messages m ON m.session_id = s.id)
 	`
 
-// hasTag reports whether the filter of some arguments names a tag.
-func hasTag(args []any) bool {
-	return slices.ContainsFunc(args, func(arg any) bool {
-		named, ok := arg.(sql.NamedArg)
-		return ok && named.Name == "tag" && named.Value != ""
-	})
-}
-
-// readUsage returns the groups, and the sums over all. Groups without calls have no model.
-func readUsage(ctx context.Context, conn *sql.Conn, args []any,
+// readUsage returns the groups, and the sums over all. Groups without calls have no model. tagged says that the
+// arguments name a tag.
+func readUsage(ctx context.Context, conn *sql.Conn, args []any, tagged bool,
 	by ...Dimension,
 ) (buckets []Bucket, all Sums, err error) {
-	rows, err := conn.QueryContext(ctx, usageQuery(by, hasTag(args)), args...)
+	rows, err := conn.QueryContext(ctx, usageQuery(by, tagged), args...)
 	if err != nil {
 		return nil, all, err
 	}

@@ -26,7 +26,7 @@ func (r *Reports) Year(ctx context.Context, year int) (Year, error) {
 	out := Year{Year: year, ByDay: map[string]int64{}}
 	of := Filter{Since: fmt.Sprintf("%04d-01-01", year), Until: fmt.Sprintf("%04d-12-31", year)}
 	err := r.snapshot(ctx, of, func(ctx context.Context, conn *sql.Conn, args []any) (err error) {
-		if out.BySource, out.Sums, err = readUsage(ctx, conn, args, BySource); err != nil {
+		if out.BySource, out.Sums, err = readUsage(ctx, conn, args, false, BySource); err != nil {
 			return err
 		}
 		rows, err := conn.QueryContext(ctx, promptTimes, args[:2]...)
