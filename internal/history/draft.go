@@ -5,8 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -69,8 +71,8 @@ type Kept struct {
 	// Listed returns the ids and titles that List prints for a folder.
 	Listed func(printed []byte) ([]KeptSession, error)
 
-	// Handover returns what a session repeats that Show prints, and whether somebody spoke behind that. nil: sessiond did
-	// not write it.
+	// Handover parses what Show prints of a session: the conversation that sessiond wrote into it, nil if it wrote none,
+	// and whether it has messages behind that.
 	Handover func(printed []byte) (of *Handover, continued bool, err error)
 }
 
@@ -96,6 +98,16 @@ func DashedFolder(directory string) string {
 		}
 		return '-'
 	}, folders.Resolved(directory))
+}
+
+// WriteNew writes a file that is not there yet: os.IsExist tells that it is.
+func WriteNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Close())
 }
 
 // isoTime is how programs write times.

@@ -3,7 +3,6 @@ package copilotcli
 import (
 	"cmp"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -43,16 +42,11 @@ func prepare(path string, d *history.Draft) error {
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
-	var file *os.File
 	if err == nil {
-		file, err = os.OpenFile(workspaceBeside(path), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		err = history.WriteNew(workspaceBeside(path), text)
 	}
 	if os.IsExist(err) {
 		return session.Errorf(session.Conflict, "%s exists: nothing was written; try again", workspaceBeside(path))
-	}
-	if err == nil {
-		_, err = file.Write(text)
-		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("name a session of Copilot CLI: %w", err)

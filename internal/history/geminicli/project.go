@@ -3,7 +3,6 @@ package geminicli
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -134,16 +133,12 @@ func claim(path string, d *history.Draft) error {
 	if err := os.MkdirAll(project, 0o700); err != nil {
 		return fmt.Errorf("make the folder of Gemini CLI's session: %w", err)
 	}
-	file, err := os.OpenFile(marker, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	err := history.WriteNew(marker, []byte(registered(root)))
 	if os.IsExist(err) {
 		if owner, _ := ownerIn(marker); owner != registered(root) {
 			return session.Errorf(session.Conflict, "%s belongs to %s now: nothing was written; try again", project, owner)
 		}
 		return nil
-	}
-	if err == nil {
-		_, err = file.WriteString(registered(root))
-		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("mark the folder of Gemini CLI's session: %w", err)
