@@ -251,7 +251,7 @@ func (s *opened) recordStart(ctx context.Context) error {
 
 func full(err error) bool { return session.CodeOf(err) == session.StorageFull }
 
-// budgetOf returns who is told of the budget; nil: nobody.
+// budgetOf returns the job that posts to the webhook of the budget; nil where either is not configured.
 func budgetOf(cfg *config.Config, s *store.Store, now func() time.Time, log zerolog.Logger) *jobs.Budget {
 	limits := cfg.Budget.Limits()
 	if cfg.Budget.Webhook == "" || !limits.IsSet() {

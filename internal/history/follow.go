@@ -34,9 +34,8 @@ const (
 	ReplyQuiet = 30 * time.Second
 	QuietTime  = 10 * time.Minute
 	// The follower scans each source every quarter of an hour: a scan of 20,000 files reads 10 MB of the list of what is
-	// imported. Where the system reports no changes of a folder, the follower
-	// looks at that folder; where it reports none at all, it scans: at the next look after a change, then after twice as
-	// long each time, up to five minutes.
+	// imported. Where the system reports no changes of a folder, the follower looks at that folder; where it reports none
+	// at all, it scans. It does so ten seconds after a change, then after twice as long each time, up to five minutes.
 	lookEvery = 10 * time.Second
 	lookMost  = 5 * time.Minute
 	scanEvery = 15 * time.Minute

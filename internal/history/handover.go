@@ -98,7 +98,7 @@ func IsContinued(file io.Reader) (bool, error) {
 	}
 }
 
-// speaks reports whether somebody speaks in a line of any program.
+// speaks reports whether a line is a message, in the file of any program.
 func speaks(line []byte) bool {
 	if bytes.Contains(line, []byte(`"role":`)) {
 		return true

@@ -47,8 +47,8 @@ func (f *Follower) watch(s *followed, folder string) {
 	delete(s.unwatched, folder)
 }
 
-// lookAtUnwatched does for the folders of which the system reports no changes what its reports do for the others. A
-// folder that is looked at for the first time is scanned: something may have come since the last scan.
+// lookAtUnwatched notes what changed in the folders of which the system reports no changes. The first look at a folder
+// has nothing to compare with, so the source is scanned.
 func (f *Follower) lookAtUnwatched(s *followed) {
 	now, changed := map[string]string{}, false
 	note := func(path string) {

@@ -17,28 +17,29 @@ import (
 	"sessiond/internal/analytics"
 )
 
-// Budget tells an address once a month that 80 % of a budget are used, and once that all of it is.
+// Budget posts to a webhook when 80 % of a budget are used, and when all of it is: each once a month.
 type Budget struct {
 	Webhook string // gets a POST with a BudgetNotice
-	Told    string // the file that has what was told
+	Told    string // the file in which the job keeps which notices it posted
 	Spent   func(ctx context.Context) ([]analytics.Spent, error)
 	Log     zerolog.Logger
 
 	failed string // the last error that was logged
 }
 
-// BudgetNotice is what the address is told: sums alone.
+// BudgetNotice is the body of a POST to the webhook. It has sums alone.
 type BudgetNotice struct {
 	analytics.Spent
 	Percent int `json:"percent"` // that is reached: 80 or 100
 }
 
-// The shares of a budget that are told, and how.
+// How often the job compares, and how long a POST may take.
 const (
 	budgetEvery = time.Minute
 	webhookTime = 10 * time.Second
 )
 
+// budgetSteps are the shares that the job posts, in percent, the highest first.
 var budgetSteps = [...]int{100, 80}
 
 // runBudget looks at the budget until the daemon stops.
@@ -55,7 +56,7 @@ func (r *Runner) runBudget() {
 	}
 }
 
-// Look tells what is new. What could not be told is told at the next look.
+// Look posts the shares that were reached since the last look. A POST that failed is tried again at the next one.
 func (b *Budget) Look(ctx context.Context) {
 	if err := b.look(ctx); err != nil && ctx.Err() == nil {
 		if err.Error() != b.failed { // every minute would fill the log
@@ -119,7 +120,7 @@ func (b *Budget) post(ctx context.Context, notice *BudgetNotice) error {
 	return nil
 }
 
-// read returns the highest share that was told, by month and project.
+// read returns the highest share that was posted, by month and project.
 func (b *Budget) read() (map[string]int, error) {
 	told := map[string]int{}
 	raw, err := os.ReadFile(b.Told)
@@ -135,7 +136,7 @@ func (b *Budget) read() (map[string]int, error) {
 	return told, nil
 }
 
-// write keeps what was told in a month.
+// write keeps which shares were posted in a month.
 func (b *Budget) write(told map[string]int, month string) error {
 	for key := range told {
 		if !strings.HasPrefix(key, month) {
