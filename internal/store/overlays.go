@@ -137,7 +137,7 @@ func inheritOverlays(ctx context.Context, q engine.Queryer, sess session.Session
 
 const overlaysOfSession = `
 	SELECT c.id, c.strategy, c.activated_at, c.hidden_tokens, c.summary_tokens, c.through_id, m.session_id || '.' || m.seq AS through,
-	       COALESCE(c.details ->> '$.record', '') AS record
+	       COALESCE(CAST(json_extract(c.details, '$.record') AS TEXT), '') AS record
 	FROM compactions c LEFT JOIN messages m ON m.id = c.through_id
 	WHERE c.session_id = ? AND c.status = 'done' AND c.activated_at IS NOT NULL ORDER BY c.id`
 
