@@ -168,7 +168,8 @@ type popInput struct {
 
 // poppedView is a message that was the last one.
 type poppedView struct {
-	Message  *messageItem        `json:"message" doc:"The message; null: there was none"`
+	Message  *messageItem        `json:"message" doc:"The message; null: there was none. Of several items in the dialect the last one"`
+	Items    []messageItem       `json:"items,omitempty" doc:"With a dialect: all items that the message is in it, in order"`
 	Head     *session.MessageRef `json:"head"`
 	Revision int64               `json:"revision"`
 }
@@ -183,8 +184,19 @@ func (s *Server) popMessage(ctx context.Context, in *popInput) (*output[poppedVi
 		return nil, s.withHead(ctx, in.ID, err, in.value.ExpectHead.given)
 	}
 	view := poppedView{Head: done.Session.Head, Revision: done.Session.Revision}
-	if done.Ref != nil {
-		view.Message, err = s.oneMessage(ctx, in.ID, *done.Ref, in.Dialect)
+	if done.Ref == nil {
+		return reply(view, nil)
+	}
+	m, err := s.Store.LargeTreeMessage(ctx, in.ID, *done.Ref, s.reserveLarge)
+	if err != nil {
+		return nil, err
+	}
+	all, err := items(in.Dialect, []session.Message{m})
+	if len(all) > 0 {
+		view.Message = &all[len(all)-1]
+	}
+	if in.Dialect != "" {
+		view.Items = all
 	}
 	return reply(view, err)
 }

@@ -351,3 +351,23 @@ func TestEachPopAnswersAnotherMessage(t *testing.T) {
 		t.Errorf("%d messages are left of 4", len(all))
 	}
 }
+
+// A reply of several items is one message. The head has moved when it is answered, so all of its items are.
+func TestPopAnswersAllItemsOfAMessage(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(`{}`) + "/messages"
+	thought := map[string]any{"type": "reasoning", "id": "rs_1", "summary": []any{}}
+	call := map[string]any{"type": "function_call", "call_id": "c1", "name": "tide", "arguments": "{}"}
+	k.say(strings.Split(path, "/")[3], "user", "high?")
+	k.want(201, k.do("POST", path, map[string]any{"dialect": "openai.responses", "messages": []any{thought, call}}))
+	for range 2 { // the second is the answer of the first again
+		r := k.want(200, k.do("POST", path+"/pop?dialect=openai.responses", `{}`, header{"Idempotency-Key": "pop"}))
+		testkit.Equal(t, any(call), r.at("message"))
+		testkit.Equal(t, any([]any{thought, call}), r.at("items"))
+	}
+	r := k.want(200, k.do("POST", path+"/pop", `{}`))
+	testkit.Equal(t, any("high?"), r.at("message.content"))
+	if r.at("items") != nil || r.at("head") != nil {
+		t.Error(r.raw)
+	}
+}
