@@ -38,7 +38,8 @@ type app struct {
 	unfinished bool                     // of import: the program is amid a reply
 	told       map[history.Problem]bool // by import
 
-	warnedOfLists bool // that the lists of models are damaged
+	copied        string // a copy of the database that was brought up to date; "": none was needed
+	warnedOfLists bool   // that the lists of models are damaged
 }
 
 // load reads the configuration once. more holds further settings from flags, by key.
@@ -127,11 +128,15 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 	if err := a.daemonLost(ctx, cfg); err != nil {
 		return nil, err
 	}
-	s, err := store.Open(ctx, cfg.DB, store.Options{
+	options := store.Options{
 		ReadOnly: w.readOnly, New: w.begin, Now: a.now, Zone: cfg.Zone(), Log: a.logOf(w), Owner: cfg.Owner, Host: cfg.Host,
 		SQL:     cfg.SQLDB,
 		Measure: tokens.Reference().Measure, Touched: touched.Files, Silent: routing.SilentMessage, Committed: w.wrote,
-	})
+	}
+	s, err := store.Open(ctx, cfg.DB, options)
+	if w.orCopy && errors.Is(err, engine.ErrOlderSchema) {
+		return a.openCopy(ctx, options, err)
+	}
 	if err != nil || w.readOnly {
 		return s, err
 	}
@@ -143,9 +148,18 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 
 // read runs a reading command on the database.
 func (a *app) read(ctx context.Context, do func(*store.Store) error) error {
+	return a.readAs(ctx, wiring{readOnly: true, orCopy: true}, do)
+}
+
+// readItself is read for what is no use on a copy, or must not take long.
+func (a *app) readItself(ctx context.Context, do func(*store.Store) error) error {
+	return a.readAs(ctx, wiring{readOnly: true}, do)
+}
+
+func (a *app) readAs(ctx context.Context, w wiring, do func(*store.Store) error) error {
 	// A short command needs no early collection: the first one comes at 16 MB instead of 4.
 	debug.SetGCPercent(400)
-	s, err := a.open(ctx, wiring{readOnly: true})
+	s, err := a.open(ctx, w)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func (a *app) completeSession(cmd *cobra.Command, given []string, _ string) ([]s
 	var offers []string
 	if len(given) == 0 {
 		// Without a database there is nothing to offer; a completion reports no errors.
-		_ = a.read(cmd.Context(), func(s *store.Store) error {
+		_ = a.readItself(cmd.Context(), func(s *store.Store) error {
 			sessions, _, err := s.Sessions(cmd.Context(), store.Filter{People: true}, store.Page{Limit: newest})
 			for _, sess := range sessions {
 				offers = append(offers, cobra.CompletionWithDesc(string(sess.ID), printable(cmp.Or(sess.Title, "–"))))
@@ -59,7 +59,7 @@ func (a *app) completeFilters(cmd *cobra.Command) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) (offers []string,
 			_ cobra.ShellCompDirective,
 		) {
-			_ = a.read(cmd.Context(), func(s *store.Store) error {
+			_ = a.readItself(cmd.Context(), func(s *store.Store) error {
 				values, err := s.Values(cmd.Context(), column)
 				for _, v := range values {
 					offers = append(offers, cobra.CompletionWithDesc(printable(v.Text), transcript.Counted(v.Sessions, "session")))

@@ -128,7 +128,7 @@ func (a *app) here(p connect.Program) bool {
 
 // imported reports whether the database has sessions of a program.
 func (a *app) imported(ctx context.Context, name string) (found bool) {
-	err := a.read(ctx, func(s *store.Store) error {
+	err := a.readItself(ctx, func(s *store.Store) error {
 		sources, err := s.Values(ctx, store.ColumnSource)
 		found = slices.ContainsFunc(sources, func(v store.Value) bool { return v.Text == name })
 		return err

@@ -37,7 +37,7 @@ fault: versions, kinds, numbers and bytes. No text, title, path or name is in it
 			if report != "" {
 				return a.reportRows(ctx, report)
 			}
-			return a.read(ctx, func(s *store.Store) error {
+			return a.readItself(ctx, func(s *store.Store) error {
 				checks, err := s.Doctor(ctx, quick)
 				if err != nil {
 					return err
@@ -59,7 +59,7 @@ func (a *app) reportRows(ctx context.Context, name string) error {
 	if !known {
 		return usagef("--report %q is no program that sessiond reads; `sessiond import --help` lists them", name)
 	}
-	return a.read(ctx, func(s *store.Store) error {
+	return a.readItself(ctx, func(s *store.Store) error {
 		rows := map[string]string{"source": string(program.Name)}
 		found, err := analytics.New(s.Reader(), s.Zone()).WithSQL(s.SQLReader()).Run(ctx, "rows-of-program", rows)
 		if err != nil {

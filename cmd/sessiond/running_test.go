@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -105,6 +107,50 @@ func TestOlderDaemonIsNamed(t *testing.T) {
 	release()
 	if said := say("ls"); strings.Contains(said, "0.0.9") || !strings.Contains(said, "A plan") {
 		t.Errorf("without a daemon ls says %s", said)
+	}
+}
+
+// A program that is newer than the daemon reads its database, of which it brings a copy up to date; nothing else of it changes,
+// and nothing of the copy stays. What is no use on a copy says what to do.
+func TestOlderSchemaIsReadFromACopy(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	db := filepath.Join(dir, "sessions.db")
+	kept := testkit.Must(os.Open(filepath.Join("..", "..", "internal", "store", "testdata", "schemas", "00156.db.gz")))(t)
+	defer kept.Close() //nolint:errcheck // only read
+	content := testkit.Must(io.ReadAll(testkit.Must(gzip.NewReader(kept))(t)))(t)
+	testkit.Check(t, os.WriteFile(db, content, 0o600))
+	dead := filepath.Join(os.TempDir(), "sessiond-read-1.db-wal")
+	testkit.Check(t, os.WriteFile(dead, nil, 0o600))
+	testkit.Check(t, os.Chtimes(dead, time.Time{}, time.Now().Add(-25*time.Hour)))
+	say := func(want int, args ...string) string {
+		var out bytes.Buffer
+		if status := run(t.Context(), append(args, "--db", db), &env{
+			in: strings.NewReader(""), out: &out, err: &out, now: time.Now, dir: dir, environ: []string{"HOME=" + dir},
+		}); status != want {
+			t.Errorf("%v ended with %d", args, status)
+		}
+		return out.String()
+	}
+	for _, command := range []string{"ls", "show 20260105_001", "search plan", "export 20260105_001", "stats --json"} {
+		said := say(exitDone, strings.Fields(command)...)
+		if !strings.Contains(said, "sessions.db has an older schema, 156, and") || !strings.Contains(said, "start `sessiond serve`") {
+			t.Errorf("%s does not say that it reads a copy: %s", command, said)
+		}
+		if !strings.HasPrefix(command, "stats") && !strings.Contains(said, "old plan") {
+			t.Errorf("%s says %s", command, said)
+		}
+	}
+	for _, command := range []string{"backup " + filepath.Join(dir, "out.db"), "doctor"} {
+		if said := say(exitFailed, strings.Fields(command)...); strings.Contains(said, "copy that is up to date") {
+			t.Errorf("%s says %s", command, said)
+		}
+	}
+	if now := testkit.Must(os.ReadFile(db))(t); !bytes.Equal(now, content) {
+		t.Error("the database was changed")
+	}
+	if left := testkit.Must(os.ReadDir(os.TempDir()))(t); len(left) > 0 {
+		t.Errorf("%v is left", left)
 	}
 }
 

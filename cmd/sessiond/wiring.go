@@ -45,6 +45,7 @@ type opened struct {
 // wiring says how wire opens the database and the packages.
 type wiring struct {
 	readOnly bool
+	orCopy   bool             // of one with an older schema, which no start has brought up to date yet, a copy that is
 	begin    bool             // a new database; only where none is
 	log      *zerolog.Logger  // nil: warnings on standard error
 	remote   bool             // summarize with the configured model, if there is one

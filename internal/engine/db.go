@@ -25,6 +25,7 @@ import (
 // Options say how a database is opened. The zero value works.
 type Options struct {
 	ReadOnly bool             // no migration, no writer; nothing beside the file is made if it can be helped
+	Scratch  bool             // a copy that is thrown away: nothing of it is kept before its schema changes
 	New      bool             // begin a new database; only where none is
 	Now      func() time.Time // nil: time.Now
 	Log      zerolog.Logger

@@ -253,7 +253,7 @@ func (s *DB) migrate(ctx context.Context) error {
 	if err != nil || !pending {
 		return err
 	}
-	if tables > 0 {
+	if tables > 0 && !s.opt.Scratch {
 		if err := s.copyBeforeMigration(ctx, provider); err != nil {
 			return err
 		}
@@ -359,12 +359,15 @@ func (s *DB) checkVersion(ctx context.Context, db *sql.DB) error {
 		return session.Errorf(session.Invalid,
 			"%s has schema %d, this sessiond knows up to %d: update sessiond; nothing was changed", s.path, have, want)
 	case have < want && s.opt.ReadOnly:
-		return session.Errorf(session.Invalid,
-			"%s has schema %d, this sessiond reads %d: start `sessiond serve` (anew, "+
-				"if an older one is running) to bring it up to date", s.path, have, want)
+		return session.Errorf(session.Invalid, "%s %w, %d, and this sessiond reads %d: start `sessiond serve` (anew, "+
+			"if an older one is running) to bring it up to date", s.path, ErrOlderSchema, have, want)
 	}
 	return nil
 }
+
+// ErrOlderSchema is why a file of an earlier version is not opened read-only. CopyFile makes one that an open which
+// writes brings up to date.
+var ErrOlderSchema = errors.New("has an older schema")
 
 // unmade is the answer to a file without the schema: its first start was cut short, or is not over.
 // A start that writes makes it. Codes: NotFound.

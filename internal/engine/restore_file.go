@@ -73,14 +73,7 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 		}
 		return err
 	}
-	// the second for a folder that cannot be written
-	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} {
-		err = copyChecked(ctx, source, file, tmp, opt)
-		if code := SQLiteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
-			break
-		}
-	}
-	if err != nil {
+	if err := CopyFile(ctx, file, tmp, opt); err != nil {
 		return explain(err)
 	}
 	db, err := sqlx.Open("sqlite", DSN(tmp, "rw", "synchronous(off)"))
@@ -94,6 +87,19 @@ func copyToRestore(ctx context.Context, file, tmp string, opt Options) (err erro
 		return err
 	}
 	_, err = db.ExecContext(ctx, `UPDATE store SET epoch = ?`, hex.EncodeToString(epoch))
+	return err
+}
+
+// CopyFile copies a database, which may be open elsewhere and of an older schema, into a file that is there and empty,
+// and checks the copy. Codes: Invalid.
+func CopyFile(ctx context.Context, file, out string, opt Options) (err error) {
+	// the second for a folder that cannot be written
+	for _, source := range []string{DSN(file, "ro"), DSN(file, "ro") + "&immutable=1"} {
+		err = copyChecked(ctx, source, file, out, opt)
+		if code := SQLiteCode(err) & 0xff; code != sqlite3.SQLITE_CANTOPEN && code != sqlite3.SQLITE_READONLY {
+			break
+		}
+	}
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 // Options say how a store is opened. The zero value works.
 type Options struct {
 	ReadOnly bool             // no migration, no writer; nothing beside the file is made if it can be helped
+	Scratch  bool             // a copy that is thrown away: nothing of it is kept before its schema changes
 	New      bool             // begin a new database; only where none is
 	Now      func() time.Time // nil: time.Now
 	Zone     *time.Location   // of day columns and ids; nil: time.Local
@@ -72,7 +73,7 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 
 // ofEngine returns what the engine needs of the options.
 func (o *Options) ofEngine() engine.Options {
-	return engine.Options{ReadOnly: o.ReadOnly, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
+	return engine.Options{ReadOnly: o.ReadOnly, Scratch: o.Scratch, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
 }
 
 // opened lets named tokens read what a migration made, and mends what earlier versions stored.
