@@ -73,7 +73,9 @@ func Open(ctx context.Context, path string, opt Options) (*Store, error) {
 
 // ofEngine returns what the engine needs of the options.
 func (o *Options) ofEngine() engine.Options {
-	return engine.Options{ReadOnly: o.ReadOnly, Scratch: o.Scratch, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed}
+	return engine.Options{
+		ReadOnly: o.ReadOnly, Scratch: o.Scratch, New: o.New, Now: o.Now, Log: o.Log, SQL: o.SQL, Committed: o.Committed,
+	}
 }
 
 // opened lets named tokens read what a migration made, and mends what earlier versions stored.
