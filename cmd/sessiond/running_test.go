@@ -134,7 +134,8 @@ func TestOlderSchemaIsReadFromACopy(t *testing.T) {
 	}
 	for _, command := range []string{"ls", "show 20260105_001", "search plan", "export 20260105_001", "stats --json"} {
 		said := say(exitDone, strings.Fields(command)...)
-		if !strings.Contains(said, "sessions.db has an older schema, 156, and") || !strings.Contains(said, "start `sessiond serve`") {
+		if !strings.Contains(said, "sessions.db has an older schema, 156, and") ||
+			!strings.Contains(said, "start `sessiond serve`") {
 			t.Errorf("%s does not say that it reads a copy: %s", command, said)
 		}
 		if !strings.HasPrefix(command, "stats") && !strings.Contains(said, "old plan") {
