@@ -148,7 +148,7 @@ func (a *app) open(ctx context.Context, w wiring) (*store.Store, error) {
 
 // read runs a reading command on the database.
 func (a *app) read(ctx context.Context, do func(*store.Store) error) error {
-	return a.readAs(ctx, wiring{readOnly: true, orCopy: true}, do)
+	return a.readAs(ctx, reading, do)
 }
 
 // readItself is read for what is no use on a copy, or must not take long.

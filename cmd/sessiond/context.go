@@ -26,7 +26,7 @@ func (a *app) contextCommand() *cobra.Command {
 			"the kept messages. --json prints the answer of GET /v1/sessions/{id}/context; copy its\n" +
 			"`request` into the body for the provider.",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onSession(cmd.Context(), wiring{readOnly: true, orCopy: true}, args[0], func(s *opened, sess session.Session) error {
+			return a.onSession(cmd.Context(), reading, args[0], func(s *opened, sess session.Session) error {
 				view, err := s.contexts.Assemble(cmd.Context(), sess.ID, b)
 				if err != nil {
 					return err

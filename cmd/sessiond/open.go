@@ -30,7 +30,7 @@ func (a *app) openCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := "/"
 			if len(args) == 1 {
-				if err := a.onSession(cmd.Context(), wiring{readOnly: true, orCopy: true}, args[0], func(_ *opened, sess session.Session) error {
+				if err := a.onSession(cmd.Context(), reading, args[0], func(_ *opened, sess session.Session) error {
 					to = "/s/" + string(sess.ID)
 					return nil
 				}); err != nil {

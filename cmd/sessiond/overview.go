@@ -20,7 +20,7 @@ func (a *app) overview(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.open(ctx, wiring{readOnly: true, orCopy: true})
+	s, err := a.open(ctx, reading)
 	if session.CodeOf(err) == session.NotFound {
 		return a.welcome(ctx, cfg.DB)
 	}

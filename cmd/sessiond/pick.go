@@ -37,7 +37,7 @@ func (a *app) pick(ctx context.Context, root *cobra.Command) error {
 		return err
 	}
 	debug.SetGCPercent(400) // no collection before the first screen
-	s, err := a.wire(ctx, wiring{readOnly: true, orCopy: true})
+	s, err := a.wire(ctx, reading)
 	if session.CodeOf(err) == session.NotFound {
 		return a.firstScreen(ctx, root, cfg)
 	}

@@ -110,8 +110,8 @@ func TestOlderDaemonIsNamed(t *testing.T) {
 	}
 }
 
-// A program that is newer than the daemon reads its database, of which it brings a copy up to date; nothing else of it changes,
-// and nothing of the copy stays. What is no use on a copy says what to do.
+// A program that is newer than the daemon reads a copy of its database that it brings up to date; nothing else of it
+// changes, and nothing of the copy stays. What is no use on a copy says what to do.
 func TestOlderSchemaIsReadFromACopy(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", t.TempDir())

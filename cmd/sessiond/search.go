@@ -39,7 +39,7 @@ func (a *app) searchCommand() *cobra.Command {
 			"  sessiond search '\"exact words\"' -draft tool:bash --since 30d\n" +
 			"  sessiond search migration plan --messages --newest",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.with(cmd.Context(), wiring{readOnly: true, orCopy: true}, func(s *opened) error {
+			return a.with(cmd.Context(), reading, func(s *opened) error {
 				return a.paged(cmd.Context(), func() error { return a.search(cmd.Context(), s, strings.Join(args, " "), f) })
 			})
 		},

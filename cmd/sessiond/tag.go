@@ -100,7 +100,7 @@ func (a *app) listTags(ctx context.Context) error {
 }
 
 func (a *app) showMarks(ctx context.Context, name, message string) error {
-	return a.onMessage(ctx, wiring{readOnly: true, orCopy: true}, name, func(s *opened, sess session.Session,
+	return a.onMessage(ctx, reading, name, func(s *opened, sess session.Session,
 		ref *session.MessageRef,
 	) error {
 		ref, err := a.taggedMessage(ctx, s.store, sess.ID, message, ref)

@@ -132,7 +132,7 @@ func (a *app) to(ctx context.Context, program, name string, f toFlags) error {
 	h.Program = h.info.Name
 	a.catchUp(ctx)
 	var start *resumption
-	if err := a.onSession(ctx, wiring{readOnly: true, orCopy: true}, name, func(s *opened, sess session.Session) error {
+	if err := a.onSession(ctx, reading, name, func(s *opened, sess session.Session) error {
 		if err := a.prepareHandover(ctx, s, &sess, f, &h); err != nil {
 			return err
 		}

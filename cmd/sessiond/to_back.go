@@ -22,7 +22,7 @@ import (
 func (a *app) toBack(ctx context.Context, name string, f toFlags) error {
 	a.catchUp(ctx)
 	var start *resumption
-	if err := a.onSession(ctx, wiring{readOnly: true, orCopy: true}, name, func(s *opened, sess session.Session) error {
+	if err := a.onSession(ctx, reading, name, func(s *opened, sess session.Session) error {
 		first, fork, err := handoverPair(ctx, s.store, &sess)
 		if err != nil {
 			return err

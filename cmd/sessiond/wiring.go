@@ -53,6 +53,9 @@ type wiring struct {
 	onSoft   func(session.ID) // called when a session passes its soft threshold; may be nil
 }
 
+// reading is how most commands open the database: they read and write nothing.
+var reading = wiring{readOnly: true, orCopy: true}
+
 // wire opens the database of the configuration and the packages on top of it. The caller closes them.
 func (a *app) wire(ctx context.Context, w wiring) (s *opened, err error) {
 	s = &opened{}
