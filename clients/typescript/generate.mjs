@@ -6,8 +6,17 @@ const source = new URL(process.env.OPENAPI ?? "../../docs/openapi.json", import.
 const api = JSON.parse(await readFile(source, "utf8"));
 const mark = "// Generated from docs/openapi.json by generate.mjs. Do not edit.\n";
 
-const types = astToString(await openapiTS(api));
+const types = astToString(await openapiTS(withUnions(api)));
 await writeFile(new URL("src/openapi.ts", import.meta.url), mark + types);
+
+/** x-native is the schema of a message without a dialect. TypeScript has the union, which other languages lack. */
+function withUnions(node) {
+  if (typeof node !== "object" || node === null) return node;
+  if (Array.isArray(node)) return node.map(withUnions);
+  const { "x-native": native, ...schema } = node;
+  if (native) return { description: schema.description, anyOf: [native, schema] };
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withUnions(value)]));
+}
 
 const routes = [];
 for (const [path, item] of Object.entries(api.paths)) {

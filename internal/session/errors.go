@@ -67,6 +67,20 @@ func (e *Error) At(path, format string, args ...any) *Error {
 	return e
 }
 
+// Under prefixes the fields of an error with the field that contains them.
+func Under(field string, err error) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		return err
+	}
+	moved := Errorf(known.Code, "%s: %w", field, err)
+	moved.Message = fmt.Sprintf("%s: %s", field, known.Message)
+	for _, f := range known.Fields {
+		moved.Fields = append(moved.Fields, FieldError{Path: field + "." + f.Path, Message: f.Message})
+	}
+	return moved
+}
+
 // CodeOf returns the code of the first Error in err's chain, Internal for any other error and "" for
 // nil.
 func CodeOf(err error) Code {

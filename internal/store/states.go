@@ -85,21 +85,53 @@ func (s *Store) ChangeState(ctx context.Context, in StateChange) (session.State,
 	if err := CheckStateName(in.Name); err != nil {
 		return session.State{}, err
 	}
-	return writeOnce(ctx, s, in.Idem, func(t *tx, _ *outcome) (session.State, error) {
-		return readState(t.Ctx, t, in.Session, in.Name)
-	}, func(t *tx) (st session.State, o outcome, err error) {
-		sess, err := readSession(t.Ctx, t, in.Session)
+	all, err := s.changeStates(ctx, in.Session, []StateChange{in}, in.Idem, func(_ int, err error) error { return err })
+	if err != nil {
+		return session.State{}, err
+	}
+	return all[0], nil
+}
+
+// ChangeStates is ChangeState for several documents of one session: all of them change, or none. It returns each as it
+// is now, also those that were taken away. The error of a change names its place, as states[2].
+func (s *Store) ChangeStates(ctx context.Context, id session.ID, in []StateChange, idem *Idempotency,
+) ([]session.State, error) {
+	return s.changeStates(ctx, id, in, idem, func(i int, err error) error {
+		return session.Under(fmt.Sprintf("states[%d]", i), err)
+	})
+}
+
+// changeStates changes documents in one transaction; under says which one an error is about.
+func (s *Store) changeStates(ctx context.Context, id session.ID, in []StateChange, idem *Idempotency,
+	under func(i int, err error) error,
+) ([]session.State, error) {
+	read := func(t *tx) (all []session.State, err error) {
+		all = make([]session.State, len(in))
+		for i := 0; i < len(in) && err == nil; i++ {
+			all[i], err = readState(t.Ctx, t, id, in[i].Name)
+		}
+		return all, err
+	}
+	return writeOnce(ctx, s, idem, func(t *tx, _ *outcome) ([]session.State, error) {
+		return read(t)
+	}, func(t *tx) (all []session.State, o outcome, err error) {
+		sess, err := readSession(t.Ctx, t, id)
 		if err != nil {
-			return st, o, err
+			return nil, o, err
 		}
 		if sess.DeletedAt != nil {
-			return st, o, inTrash(sess.ID)
+			return nil, o, inTrash(sess.ID)
 		}
-		if st, err = readState(t.Ctx, t, in.Session, in.Name); err != nil {
-			return st, o, err
+		if all, err = read(t); err != nil {
+			return nil, o, err
 		}
-		err = t.changeState(in, &st)
-		return st, outcome{SessionID: string(in.Session), ObjectID: in.Name, Revision: st.Revision, Status: 200}, err
+		for i := 0; i < len(in) && err == nil; i++ {
+			if err = t.changeState(in[i], &all[i]); err != nil {
+				err = under(i, err)
+			}
+		}
+		o = outcome{SessionID: string(id), ObjectID: in[0].Name, Revision: all[0].Revision, Status: 200}
+		return all, o, err
 	})
 }
 

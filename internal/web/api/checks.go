@@ -1,8 +1,6 @@
 package api
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -39,18 +37,4 @@ func notNegative(field string, value *int64) error {
 	}
 	return session.Errorf(session.Invalid, "%s must be 0 or more", field).
 		At(field, "must be between 0 and %d", int64(maxTokens))
-}
-
-// under prefixes the fields of an error with the field that contains them.
-func under(field string, err error) error {
-	var known *session.Error
-	if !errors.As(err, &known) {
-		return err
-	}
-	moved := session.Errorf(known.Code, "%s: %w", field, err)
-	moved.Message = fmt.Sprintf("%s: %s", field, known.Message)
-	for _, f := range known.Fields {
-		moved.Fields = append(moved.Fields, session.FieldError{Path: field + "." + f.Path, Message: f.Message})
-	}
-	return moved
 }

@@ -36,7 +36,7 @@ type Contexts interface {
 type ContextView struct {
 	contextmgr.View
 	Dialect string       `json:"dialect" enum:"openai.chat,openai.responses,anthropic,gemini" doc:"The provider's form of request"`
-	Request session.JSON `json:"request" doc:"The fields that go into the provider's request, beside model and tools; null while calls are pending"`
+	Request session.JSON `json:"request" doc:"The fields that go into the provider's request, beside model and tools: messages of openai.chat, input and instructions of openai.responses, messages and system of anthropic, contents and systemInstruction of gemini; null while calls are pending"`
 
 	// ThinkingLevel is off if the provider would reject thinking in this request; else it is omitted
 	// and the caller chooses.

@@ -25,7 +25,7 @@ const maxMessages = 10_000
 type appendBody struct {
 	Messages   []jsontext.Value `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
 	Dialect    string           `json:"dialect,omitempty" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Form of the messages; default: detected"`
-	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	ExpectHead headArg          `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
 
@@ -123,7 +123,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 	if b.Call != nil {
 		call, warning, err := s.replyCall(ctx, id, b.Call)
 		if err != nil {
-			return nil, under("call", err)
+			return nil, session.Under("call", err)
 		}
 		if in.Call = call; warning != "" {
 			decoded.Warnings = append(decoded.Warnings, warning)
@@ -156,7 +156,7 @@ func (s *Server) append(ctx context.Context, id session.ID, b *appendBody, idem 
 }
 
 type popBody struct {
-	ExpectHead messageArg `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409"`
+	ExpectHead headArg `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 }
 
 type popInput struct {
@@ -324,12 +324,11 @@ func (m messageItem) MarshalJSON() ([]byte, error) {
 
 // Schema implements huma.SchemaProvider.
 func (messageItem) Schema(r huma.Registry) *huma.Schema {
+	native := r.Schema(reflect.TypeFor[messageView](), true, "Message")
 	return &huma.Schema{
-		Description: "A message; with ?dialect= in the provider's form",
-		AnyOf: []*huma.Schema{
-			r.Schema(reflect.TypeFor[messageView](), true, "Message"),
-			{Type: huma.TypeObject, AdditionalProperties: true},
-		},
+		Type: huma.TypeObject, AdditionalProperties: true,
+		Description: "A message, as the schema Message has it; with ?dialect= in the provider's form",
+		Extensions:  map[string]any{"x-native": native}, // a union with any object is beyond some generators
 	}
 }
 

@@ -130,7 +130,7 @@ func TestExpectHeadComparesAndSets(t *testing.T) {
 			t.Errorf("%s: %s", stale, r.raw)
 		}
 	}
-	k.want(201, k.do("POST", path, with(`,"expect_head":1`)))
+	k.want(201, k.do("POST", path, with(`,"expect_head":"1"`)))
 	k.want(201, k.do("POST", path, with(`,"expect_head":"`+id+`.2"`)))
 	k.want(201, k.do("POST", path, with(``)))
 	if n := k.messages(); n != 4 {

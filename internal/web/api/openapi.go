@@ -97,6 +97,10 @@ func setType(name string, field map[string]any) {
 			delete(field, "$ref")
 			field["anyOf"] = []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}
 		}
+	case "message":
+		if field["x-native"] != nil {
+			field["type"] = []any{"object", "null"}
+		}
 	case "boundary", "idle_expires_at", "inbound_at":
 		field["type"] = []any{"string", "null"}
 	}
@@ -111,25 +115,8 @@ func setType(name string, field map[string]any) {
 	case "metadata", "details", "extra":
 		field["type"], field["additionalProperties"] = "object", true
 	case "request":
-		field["anyOf"] = []any{
-			requestShape("openai.chat", "messages", ""), requestShape("openai.responses", "input", "instructions"),
-			requestShape("anthropic", "messages", "system"), requestShape("gemini", "contents", "systemInstruction"),
-			map[string]any{"type": "null"},
-		}
+		field["type"], field["additionalProperties"] = []any{"object", "null"}, true
 	}
-}
-
-// requestShape is the schema of a context's request in a dialect: its list of messages, and the field
-// of the system text, "" for none.
-func requestShape(dialect, messages, system string) map[string]any {
-	properties := map[string]any{messages: map[string]any{
-		"type": "array", "items": map[string]any{"type": "object", "additionalProperties": true},
-		"description": "The conversation, in the provider's form",
-	}}
-	if system != "" {
-		properties[system] = map[string]any{"description": "The system text, in the provider's form"}
-	}
-	return map[string]any{"title": dialect, "type": "object", "properties": properties, "required": []string{messages}}
 }
 
 const schemaPrefix = "#/components/schemas/"

@@ -174,6 +174,8 @@ func TestNamesOfOthersAreAnsweredAsUnknownOnes(t *testing.T) {
 		`PUT /v1/sessions/ID/head {"seq":1}`,
 		`POST /v1/sessions/ID/messages/pop {}`,
 		`PUT /v1/sessions/ID/states/todos {}`,
+		`PUT /v1/sessions/ID/states {"states":[{"name":"todos","value":{}}]}`,
+		`PATCH /v1/sessions/ID/states {"states":[{"name":"todos","delete":true}]}`,
 		`POST /v1/sessions/ID/compactions {}`,
 		`GET /v1/sessions/ID?rollup=true`,
 		`GET /v1/sessions/ID/context?explain=true`,

@@ -66,6 +66,12 @@ func (s *Server) routes() []route {
 			about("A segment is a run of messages without a branch.")),
 
 		handle(get, "/v1/sessions/{id}/states", s.listStates, "List a session's JSON documents", memory(listAnswer)),
+		handle(put, "/v1/sessions/{id}/states", s.putStates, "Write several JSON documents in one step",
+			limit(MessageBody), about("All of them change, or none. Documents that the request does not name stay. "+
+				"The answer lists those that were written.")),
+		handle(patch, "/v1/sessions/{id}/states", s.patchStates,
+			"Change several JSON documents by JSON merge patches in one step", limit(MessageBody),
+			about("All of them change, or none.")),
 		handle(get, "/v1/sessions/{id}/states/{name}", s.readState, "Read a JSON document"),
 		handle(put, "/v1/sessions/{id}/states/{name}", s.putState, "Write a JSON document", limit(stateBody)),
 		handle(patch, "/v1/sessions/{id}/states/{name}", s.patchState, "Change a JSON document by a JSON merge patch",

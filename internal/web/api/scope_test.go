@@ -78,6 +78,8 @@ var visits = []visit{
 	{"post", "/v1/sessions/{id}/messages/pop", "", `{}`, 200, 404, false},
 	{"post", "/v1/sessions/{id}/fork", "", `{}`, 201, 404, false},
 	{"get", "/v1/sessions/{id}/tree", "", "", 200, 404, false},
+	{"put", "/v1/sessions/{id}/states", "", `{"states":[{"name":"zoo","value":{"zebra":1}}]}`, 200, 404, false},
+	{"patch", "/v1/sessions/{id}/states", "", `{"states":[{"name":"zoo","value":{"more":2}}]}`, 200, 404, false},
 	{"put", "/v1/sessions/{id}/states/{name}", "", `{"zebra":1}`, 200, 404, false},
 	{"get", "/v1/sessions/{id}/states/{name}", "", "", 200, 404, false},
 	{"patch", "/v1/sessions/{id}/states/{name}", "", `{"more":2}`, 200, 404, false},

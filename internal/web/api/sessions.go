@@ -131,7 +131,7 @@ func settingsError(err error) error {
 	if errors.As(err, &mismatch) {
 		err = explainMismatch(mismatch)
 	}
-	return under("settings", err)
+	return session.Under("settings", err)
 }
 
 // SessionFilters are the filters of sessions, of lists and of searches. The finder reads them from the address.

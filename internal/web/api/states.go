@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -105,7 +107,15 @@ func (s *Server) putState(ctx context.Context, in *writeStateInput) (*stateOutpu
 }
 
 func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOutput, error) {
-	patch := in.document()
+	change, err := mergePatch(in.document())
+	if err != nil {
+		return nil, err
+	}
+	return s.changeState(ctx, in, change)
+}
+
+// mergePatch returns the change that a JSON merge patch makes. Codes: Malformed, Invalid.
+func mergePatch(patch session.JSON) (stateChange, error) {
 	if jsonx.KindOf(jsontext.Value(patch)) != '{' {
 		return nil, session.Errorf(session.Malformed,
 			"a merge patch is a JSON object, not %s; PUT replaces the document as a whole",
@@ -118,7 +128,82 @@ func (s *Server) patchState(ctx context.Context, in *writeStateInput) (*stateOut
 		}
 		return nil, err
 	}
-	return s.changeState(ctx, in, func(was session.JSON) (session.JSON, error) { return jsonx.Patch(was, patch), nil })
+	return func(was session.JSON) (session.JSON, error) { return jsonx.Patch(was, patch), nil }, nil
+}
+
+type stateChangeBody struct {
+	Name       string         `json:"name" required:"true" doc:"The document's name"`
+	Value      jsontext.Value `json:"value,omitempty" doc:"Of PUT: the document; of PATCH: a JSON merge patch of it"`
+	Delete     bool           `json:"delete,omitempty" doc:"Delete the document, instead of value"`
+	IfRevision *int64         `json:"if_revision,omitempty" minimum:"0" doc:"Only if this is the document's revision; 0: only if it does not exist; else 412"`
+}
+
+type statesBody struct {
+	States []stateChangeBody `json:"states" doc:"The changes, at most one of a document"`
+}
+
+type statesInput struct {
+	InSession
+	Keyed
+	body[statesBody]
+}
+
+func (s *Server) putStates(ctx context.Context, in *statesInput) (*listOutput[session.State], error) {
+	return s.changeStates(ctx, in, func(value session.JSON) (stateChange, error) {
+		return func(session.JSON) (session.JSON, error) { return value, nil }, nil
+	})
+}
+
+func (s *Server) patchStates(ctx context.Context, in *statesInput) (*listOutput[session.State], error) {
+	return s.changeStates(ctx, in, mergePatch)
+}
+
+// stateChange makes the new document of the one that is there; nil: there is none.
+type stateChange = func(was session.JSON) (session.JSON, error)
+
+// changeStates changes several documents in one transaction. changeOf makes a change of its value.
+func (s *Server) changeStates(ctx context.Context, in *statesInput, changeOf func(session.JSON) (stateChange, error),
+) (*listOutput[session.State], error) {
+	if len(in.value.States) == 0 {
+		return nil, session.Errorf(session.Invalid, "states is empty: name at least one document").
+			At("states", "must not be empty")
+	}
+	changes := make([]store.StateChange, 0, len(in.value.States))
+	named := map[string]bool{}
+	for i := range in.value.States {
+		b := &in.value.States[i]
+		change, err := b.change(changeOf)
+		if err == nil && named[b.Name] {
+			err = session.Errorf(session.Invalid, "document %s is named twice: merge its changes into one", b.Name).
+				At("name", "occurs twice")
+		}
+		if err != nil {
+			return nil, session.Under(fmt.Sprintf("states[%d]", i), err)
+		}
+		named[b.Name] = true
+		changes = append(changes, store.StateChange{
+			Session: in.ID, Name: b.Name, IfRevision: b.IfRevision, Change: change,
+		})
+	}
+	all, err := s.Store.ChangeStates(ctx, in.ID, changes, in.idem)
+	return replyList(slices.DeleteFunc(all, func(st session.State) bool { return st.Deleted != nil || st.Revision == 0 }),
+		"", err)
+}
+
+// change returns the change of one document. Codes: Malformed, Invalid.
+func (b *stateChangeBody) change(changeOf func(session.JSON) (stateChange, error)) (stateChange, error) {
+	switch err := store.CheckStateName(b.Name); {
+	case err != nil:
+		return nil, err
+	case b.Delete == (len(b.Value) > 0):
+		return nil, session.Errorf(session.Invalid, "give value, or delete: true, and not both").
+			At("value", "value and delete exclude one another")
+	case b.IfRevision != nil && *b.IfRevision < 0:
+		return nil, session.Errorf(session.Invalid, "if_revision is negative").At("if_revision", "must be at least 0")
+	case b.Delete:
+		return func(session.JSON) (session.JSON, error) { return nil, nil }, nil
+	}
+	return changeOf(session.JSON(bytes.TrimSpace(b.Value)))
 }
 
 // addToState appends an element to an array. The store runs the change in its transaction, so that

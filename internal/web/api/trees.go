@@ -33,8 +33,8 @@ func (s *Server) forkSession(ctx context.Context, in *forkInput) (*sessionOutput
 }
 
 type headBody struct {
-	Seq       messageArg `json:"seq,omitzero" doc:"The message to continue from; null: before the first message"`
-	Summarize bool       `json:"summarize,omitempty" doc:"Add a short summary of the abandoned branch at the new head; it is made in the background, and the answer is 202"`
+	Seq       headArg `json:"seq,omitzero" doc:"The message to continue from; null: before the first message"`
+	Summarize bool    `json:"summarize,omitempty" doc:"Add a short summary of the abandoned branch at the new head; it is made in the background, and the answer is 202"`
 }
 
 type headInput struct {

@@ -109,7 +109,7 @@ func TestWrongHeadsForksLabelsAndParents(t *testing.T) {
 		{"PUT", "/head", `{"seq":"` + other + `.1"}`, 422, "seq"},
 		{"PUT", "/head", `{"seq":0}`, 422, "seq"},
 		{"PUT", "/head", `{"seq":1.5}`, 422, "seq"},
-		{"PUT", "/head", `{"seq":"2"}`, 422, "seq"},
+		{"PUT", "/head", `{"seq":"two"}`, 422, "seq"},
 		{"PUT", "/head", `{"seq":[1]}`, 422, "seq"},
 		{"PUT", "/head", `{}`, 422, "seq"},
 		{"PUT", "/head", `{"seq":1,"sumarize":true}`, 422, "sumarize"},
@@ -293,6 +293,62 @@ func TestStatesOverHTTP(t *testing.T) {
 	}
 	if n := k.count(`SELECT COUNT(*) FROM events WHERE type = 'state.changed'`); n < 6 {
 		t.Errorf("%d events", n)
+	}
+}
+
+// Several documents change in one step: all of them, or none.
+func TestSeveralStatesChangeTogether(t *testing.T) {
+	k := newKit(t, nil)
+	id := k.talk(1)
+	s := "/v1/sessions/" + id + "/states"
+	r := k.want(200, k.do("PUT", s, `{"states":[{"name":"todos","value":["a"],"if_revision":0},{"name":"mood","value":null}]}`))
+	if r.ids("name") != "todos mood" || r.at("data.0.revision") != 1.0 || r.at("data.1.size") != 4.0 {
+		t.Errorf("%s", r.raw)
+	}
+	before := k.state()
+	for body, want := range map[string]struct {
+		status int
+		field  string
+	}{
+		`{"states":[{"name":"todos","value":["b"]},{"name":"mood","value":1,"if_revision":7}]}`: {412, ""},
+		`{"states":[{"name":"todos","value":["b"]},{"name":"mood","value":1,"if_revision":0}]}`: {412, ""},
+		`{"states":[{"name":"todos","value":["b"]},{"name":"a b","value":1}]}`:                  {422, "states[1].name"},
+		`{"states":[{"name":"todos","value":["b"]},{"name":"todos","value":["c"]}]}`:            {422, "states[1].name"},
+		`{"states":[{"name":"todos","value":["b"]},{"name":"x"}]}`:                              {422, "states[1].value"},
+		`{"states":[{"name":"todos","delete":true,"value":1}]}`:                                 {422, "states[0].value"},
+		`{"states":[{"name":"todos","value":1,"if_revision":-1}]}`:                              {422, "states[0].if_revision"},
+		`{"states":[{"name":"todos","value":["b"]},{"name":"big","value":"` + strings.Repeat("x", 1<<20) + `"}]}`: {
+			413, "states[1].value",
+		},
+		`{"states":[]}`: {422, "states"}, `{}`: {422, "states"}, `{"states":[7]}`: {422, "states[0]"},
+	} {
+		r := k.do("PUT", s, body)
+		if field, _ := r.at("errors.0.path").(string); r.StatusCode != want.status || field != want.field {
+			t.Errorf("%.90s: %d %s", body, r.StatusCode, r.raw)
+		}
+	}
+	k.want(404, k.do("PUT", "/v1/sessions/20200101_001/states", `{"states":[{"name":"todos","value":1}]}`))
+	k.want(422, k.do("PATCH", s, `{"states":[{"name":"mood","value":{"a":1,"a":2}}]}`))
+	if r := k.do("PATCH", s, `{"states":[{"name":"todos","delete":true},{"name":"mood","value":[]}]}`); r.StatusCode != 400 {
+		t.Errorf("%d %s", r.StatusCode, r.raw)
+	}
+	if after := k.state(); after != before {
+		t.Errorf("a rejected batch changed the database:\n%s\n%s", before, after)
+	}
+	again := header{"Idempotency-Key": "batch"}
+	patch := `{"states":[{"name":"mood","value":{"b":2}},{"name":"todos","delete":true},{"name":"none","delete":true}]}`
+	for range 2 {
+		r = k.want(200, k.do("PATCH", s, patch, again))
+		if r.ids("name") != "mood" || r.at("data.0.revision") != 2.0 {
+			t.Errorf("%s", r.raw)
+		}
+	}
+	if r := k.want(200, k.do("GET", s+"/mood", nil)); r.raw != `{"b":2}`+"\n" {
+		t.Error(r.raw)
+	}
+	k.want(404, k.do("GET", s+"/todos", nil))
+	if n := k.count(`SELECT COUNT(*) FROM events WHERE type = 'state.changed'`); n != 4 {
+		t.Errorf("%d events, want 4: of the first batch two, of the second two", n)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type turnBody struct {
 	Messages   []jsontext.Value `json:"messages,omitempty" doc:"Messages to append; none: only build the context"`
 	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
-	ExpectHead messageArg       `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
+	ExpectHead headArg          `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 
 	Dialect        string         `json:"dialect,omitempty" enum:"openai.chat,openai.responses,anthropic,gemini" doc:"The provider's form of the context; default: that of the last turn, else openai.chat"`

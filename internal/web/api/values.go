@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strconv"
+
 	"github.com/danielgtaylor/huma/v2"
 
 	"sessiond/internal/jsonx"
@@ -73,8 +75,8 @@ func (moment) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Format: "date-time"}
 }
 
-// messageArg names a message: a number is a seq of the route's session, a string S.n any
-// message. It distinguishes absent from null.
+// messageArg names a message: a seq of the route's session, as a string or as a number, or the id S.n of any message.
+// It distinguishes absent from null.
 type messageArg struct {
 	given bool
 	null  bool
@@ -91,19 +93,20 @@ func (a *messageArg) UnmarshalJSON(raw []byte) error {
 		return nil
 	case '"':
 		s, _ := jsonx.Text(raw)
-		ref, err := session.ParseRef(s)
-		if err != nil {
-			return refuse("names no message: write a seq of this session as a number, or an id as a string like 20260211_001.42")
+		var err error
+		if a.seq, err = strconv.ParseInt(s, 10, 64); err == nil && a.seq > 0 {
+			return nil
 		}
-		a.ref = ref
-		return nil
+		if a.ref, err = session.ParseRef(s); err == nil {
+			a.seq = 0
+			return nil
+		}
 	case 0:
 		if err := jsonx.Unmarshal(raw, &a.seq); err == nil && a.seq > 0 {
 			return nil
 		}
 	}
-	return refuse("names no message: write a seq of this session (1 or more) as a number, " +
-		"or an id as a string like 20260211_001.42")
+	return refuse("names no message: write a seq of this session, 1 or more, or an id like 20260211_001.42")
 }
 
 // in returns the message that the argument names in a session; nil if it is absent or null.
@@ -117,17 +120,20 @@ func (a *messageArg) in(id session.ID) *session.MessageRef {
 	return &a.ref
 }
 
-// Schema implements huma.SchemaProvider.
+// Schema implements huma.SchemaProvider. It has one form, as generated clients want it; the server accepts a seq as a
+// number, too.
 func (messageArg) Schema(huma.Registry) *huma.Schema {
-	least := 1.0
-	return &huma.Schema{
-		Description: "A message: a seq of this session, or the id of any message; null where a field allows it",
-		OneOf: []*huma.Schema{
-			{Type: huma.TypeInteger, Minimum: &least},
-			{Type: huma.TypeString, Examples: []any{"20260211_001.42"}},
-			{Type: "null"},
-		},
-	}
+	return &huma.Schema{Type: huma.TypeString, Examples: []any{"20260211_001.42", "42"}}
+}
+
+// headArg is a messageArg that may be null: there is no message.
+type headArg struct{ messageArg }
+
+// Schema implements huma.SchemaProvider.
+func (a headArg) Schema(r huma.Registry) *huma.Schema {
+	s := a.messageArg.Schema(r)
+	s.Nullable = true
+	return s
 }
 
 // change is a field of a merge patch: absent, null, or a value.

@@ -138,6 +138,8 @@ func TestWrongFieldsAreNamed(t *testing.T) {
 		{"POST", s + "/messages", `{"messages":[{"role":"user","content":"x"},{"role":"user","content":5}]}`, "messages[1].content"},
 		{"POST", s + "/messages", `{` + message + `,"expect_head":"x"}`, "expect_head"},
 		{"POST", s + "/messages", `{` + message + `,"expect_head":0}`, "expect_head"},
+		{"POST", s + "/messages", `{` + message + `,"expect_head":"0"}`, "expect_head"},
+		{"POST", s + "/messages", `{` + message + `,"expect_head":"-1"}`, "expect_head"},
 		{"POST", s + "/messages", `{` + message + `,"expect_head":[1]}`, "expect_head"},
 		{"POST", s + "/messages", `{` + message + `,"call":5}`, "call"},
 		{"POST", s + "/turns", `{` + message + `,"dialect":"klingon"}`, "dialect"},
