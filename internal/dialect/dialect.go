@@ -14,6 +14,7 @@ import (
 	"sessiond/internal/dialect/native"
 	"sessiond/internal/dialect/openaichat"
 	"sessiond/internal/dialect/responses"
+	"sessiond/internal/dialect/ui"
 	"sessiond/internal/dialect/wire"
 	"sessiond/internal/jsonx"
 	"sessiond/internal/session"
@@ -26,6 +27,7 @@ const (
 	OpenAIResponses = responses.Name
 	Anthropic       = anthropic.Name
 	Gemini          = gemini.Name
+	UI              = ui.Name
 )
 
 // Decoded, Request and Sent are what goes in and out of every form.
@@ -43,6 +45,7 @@ func forms() []wire.Form {
 		responses.Form(),
 		anthropic.Form(),
 		gemini.Form(),
+		ui.Form(),
 	}
 }
 
@@ -71,6 +74,16 @@ func Export(name string, msgs []session.Message) ([]jsontext.Value, error) {
 		return nil, err
 	}
 	return form.Export(msgs)
+}
+
+// FirstEntry returns how many of the messages Export makes the first entry of, in a dialect in which an entry may be
+// several messages. grouped is false in one that exports each message by itself.
+func FirstEntry(name string, msgs []session.Message) (n int, grouped bool) {
+	form, err := find(name)
+	if err != nil || form.FirstEntry == nil {
+		return 0, false
+	}
+	return form.FirstEntry(msgs), true
 }
 
 // Send makes what a provider accepts as a request. Codes: Invalid.
@@ -314,17 +327,16 @@ func elementSign(list string, raw []byte) string {
 	if err != nil {
 		return ""
 	}
-	if list == "parts" {
-		if o.Has("kind") {
-			return Native
-		}
-		if gemini.IsPart(&o) {
-			return Gemini
-		}
-		return ""
-	}
 	kind, _ := jsonx.Text(o.Get("type"))
 	switch {
+	case list == "parts" && o.Has("kind"):
+		return Native
+	case list == "parts" && kind != "":
+		return UI
+	case list == "parts" && gemini.IsPart(&o):
+		return Gemini
+	case list == "parts":
+		return ""
 	case slices.Contains([]string{"image_url", "file"}, kind):
 		return OpenAIChat
 	case slices.Contains([]string{"input_audio", "refusal"}, kind):

@@ -96,7 +96,7 @@ type Message struct {
 
 	Provider   string `db:"provider" json:"provider,omitempty" doc:"Of a reply: the model's provider"`
 	Model      string `db:"model" json:"model,omitempty" doc:"Of a reply: the model's id"`
-	Dialect    string `db:"dialect" json:"dialect,omitempty" doc:"The form it came in: openai.chat, openai.responses, anthropic, gemini, native"`
+	Dialect    string `db:"dialect" json:"dialect,omitempty" doc:"The form it came in: openai.chat, openai.responses, anthropic, gemini, ui, native"`
 	ExternalID string `db:"external_id" json:"external_id,omitempty"`
 	Day        string `db:"day" json:"day"`
 	CreatedAt  Time   `db:"created_at" json:"created_at"`

@@ -14,7 +14,7 @@ import { MockLanguageModelV4, simulateReadableStream } from "ai/test";
 import { z } from "zod";
 import { Client, DaemonAway } from "@sessiond/client";
 import { ChatStore } from "@sessiond/client/ai";
-import { randomOf, startDaemon } from "./daemon.ts";
+import { eventually, randomOf, startDaemon } from "./daemon.ts";
 
 const daemon = await startDaemon();
 const client = new Client({ url: daemon.url, token: daemon.token });
@@ -71,6 +71,106 @@ test("thousands of loads and saves give back what was saved", async () => {
   }
   const { data } = await client.call("listSessions", { query: { limit: 100 } });
   assert.equal(data?.length, ids.length);
+});
+
+test("every kind of part that the SDK knows comes back, and one that it does not know yet", async () => {
+  const call = { toolCallId: "c", input: { place: "pier" } };
+  const approval = { id: "1", requestReason: "it costs" };
+  const states = [
+    { state: "input-streaming", input: { pl: "p" }, toolCallId: "c" },
+    { state: "input-available", ...call, callProviderMetadata: { p: { x: 1 } } },
+    { state: "approval-requested", ...call, approval },
+    { state: "approval-responded", ...call, approval: { ...approval, approved: true } },
+    { state: "output-available", ...call, output: { high: [1] }, preliminary: true },
+    { state: "output-available", ...call, output: "high", providerExecuted: true },
+    { state: "output-error", ...call, errorText: "broke" },
+    { state: "output-error", toolCallId: "c", rawInput: '{"pl', errorText: "no JSON" },
+    { state: "output-denied", ...call, approval: { ...approval, approved: false, reason: "no" } },
+  ];
+  const citation = { source: { type: "url", url: "https://example.com/" }, range: { start: 0, end: 1 } };
+  const parts = [
+    { type: "text", text: "x", state: "streaming", providerMetadata: { p: { x: [1] } } },
+    { type: "reasoning", id: "r", text: "x", state: "done" },
+    { type: "custom", kind: "p.x", providerMetadata: { p: {} } },
+    { type: "source-url", sourceId: "s", url: "https://example.com/", title: "t" },
+    { type: "source-document", sourceId: "s", mediaType: "application/pdf", title: "t", filename: "f" },
+    { type: "file", mediaType: "image/png", url: "https://example.com/x.png", providerReference: { openai: "f" } },
+    { type: "reasoning-file", mediaType: "image/png", url: "data:image/png;base64,iVBORw0KGgo=" },
+    { type: "steering-message", id: "s", parts: [{ type: "text", text: "stop" }] },
+    { type: "step-start" },
+    { type: "data-chart", id: "d", data: { n: 1 } },
+    ...states.map((state) => ({ type: "tool-tide", ...state })),
+    ...states.map((state) => ({ type: "dynamic-tool", toolName: "of mcp", ...state })),
+  ];
+  const messages = await validateUIMessages({
+    messages: [
+      ...parts.map((part, n) => ({ id: `m${n}`, role: "assistant", parts: [part] })),
+      { id: "all", role: "assistant", metadata: { at: 1 }, parts },
+      { id: "u", role: "user", parts: parts.filter((part) => /^(text|file|data-chart)$/.test(part.type)) },
+      { id: "s", role: "system", parts: [{ type: "text", text: "Be brief." }] },
+    ],
+  });
+  const chats = new ChatStore({ client });
+  await chats.save("kinds", messages);
+  assert.deepEqual(await chats.load("kinds"), messages);
+  const path = { id: await chats.sessiondId("later") };
+  const unknown = [{ type: "hologram", of: { x: 1 } }, { ...parts[0], citations: [citation], x: 1 }];
+  const later = [{ id: "l", role: "assistant", parts: unknown }];
+  await client.call("appendMessages", { path, body: { dialect: "ui", messages: later } });
+  const { data } = await client.call("listMessages", { path, query: { dialect: "ui" } });
+  assert.deepEqual(data, later);
+});
+
+test("a conversation of a provider is a chat, and a reply in its form goes on with one", async () => {
+  const chats = new ChatStore({ client, checks: { tools: {} } as never });
+  const path = { id: await chats.sessiondId("of Claude") };
+  const messages = [
+    { role: "user", content: "How high?" },
+    { role: "assistant", content: [{ type: "tool_use", id: "c", name: "Read", input: { file_path: "a" } }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: "3 m", is_error: false }] },
+    { role: "assistant", content: [{ type: "tool_use", id: "d", name: "Read", input: { file_path: "b" } }] },
+    { role: "user", content: [{ type: "tool_result", tool_use_id: "d", content: "gone", is_error: true }] },
+    { role: "assistant", content: [{ type: "text", text: "Three." }] },
+  ];
+  await client.call("appendMessages", { path, body: { dialect: "anthropic", messages } });
+  const chat = await chats.load("of Claude");
+  const shown = chat.map((message) => message.parts.map((part) => ("state" in part ? part.state : part.type)));
+  assert.deepEqual(shown, [["text"], ["output-available", "step-start", "output-error", "step-start", "text"]]);
+  const roles = (await convertToModelMessages(chat)).map((message) => message.role);
+  assert.deepEqual(roles, ["user", "assistant", "tool", "assistant", "tool", "assistant"]);
+  const more: UIMessage[] = [...chat, { id: "u2", role: "user", parts: [{ type: "text", text: "Thanks." }] }];
+  await chats.save("of Claude", more);
+  assert.deepEqual(await chats.load("of Claude"), more);
+  assert.equal((await client.call("readSession", { path })).message_count, 7);
+});
+
+test("a daemon that is killed below a chat loses and doubles nothing", async () => {
+  const killed = await startDaemon();
+  const below = new Client({ url: killed.url, token: killed.token, retries: 12 });
+  const chats = new ChatStore({ client: below });
+  let saving = true;
+  let saved: UIMessage[] = [];
+  const random = randomOf(7);
+  const save = (async () => {
+    for (let n = 0; saving; n++) {
+      const next = [...saved, messageOf(random, n)];
+      await chats.save("killed", next);
+      saved = JSON.parse(JSON.stringify(next)) as UIMessage[];
+    }
+  })();
+  for (let kills = 0; kills < 3; kills++) {
+    const before = saved.length;
+    await eventually("messages are saved", async () => saved.length > before + 10);
+    await killed.stop("SIGKILL");
+    await killed.start();
+  }
+  saving = false;
+  await save;
+  assert.deepEqual(await chats.load("killed"), saved);
+  const id = await chats.sessiondId("killed");
+  const query = { path: "all", dialect: "ui", limit: 1000 } as const;
+  const { data } = await below.call("listMessages", { path: { id }, query });
+  assert.equal(data?.length, saved.length);
 });
 
 test("two clients that save at once leave one of the two chats, and the other as a branch", async () => {

@@ -53,7 +53,9 @@ type Extra struct {
 	Made      bool           `json:"made,omitzero"`     // the call's id, or all of the part, is not the wire's
 	Nested    bool           `json:"nested,omitzero"`   // Gemini: the part stood within the response before it
 	NoContent bool           `json:"no_content,omitzero"`
-	Continues bool           `json:"continues,omitzero"` // Responses: it belongs to the response of the message before it
+	Continues bool           `json:"continues,omitzero"` // Responses, ui: it belongs to the entry of the message before it
+	Messages  int            `json:"messages,omitzero"`  // ui: how many messages the entry is, if not one
+	Step      bool           `json:"step,omitzero"`      // ui: a step-start stood before the part
 	Wire      *Entry         `json:"wire,omitzero"`
 	Text      jsonx.Object   `json:"text,omitempty"`   // Anthropic: rest of the element that a result's text was
 	Rest      jsonx.Object   `json:"rest,omitempty"`   // what this version does not know, as it came

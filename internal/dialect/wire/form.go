@@ -26,6 +26,9 @@ type Form struct {
 	// another form as this form's Send writes them.
 	Export func(msgs []session.Message) ([]jsontext.Value, error)
 
+	// FirstEntry returns how many of the messages Export makes the first entry of; nil: each is exported by itself.
+	FirstEntry func(msgs []session.Message) int
+
 	// Send encodes the part of a provider's request that holds the conversation. It is nil for
 	// a form that no provider accepts.
 	Send func(in Request) (Sent, error)

@@ -271,7 +271,7 @@ func (s *Server) redoCompaction(ctx context.Context, in *changeCompactionInput) 
 type sourcesInput struct {
 	InCompaction
 	Paged
-	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini,ui" doc:"Answer in this form: a provider's, or ui, the AI SDK's UIMessage; default: native, sessiond's own"`
 }
 
 func (s *Server) listCompactionSources(ctx context.Context, in *sourcesInput) (*listOutput[messageItem], error) {

@@ -24,7 +24,7 @@ const maxMessages = 10_000
 
 type appendBody struct {
 	Messages   []jsontext.Value `json:"messages" doc:"The messages to append: {role, content}, or a provider's form, such as its reply, or sessiond's own {role, parts}"`
-	Dialect    string           `json:"dialect,omitempty" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Form of the messages; default: detected"`
+	Dialect    string           `json:"dialect,omitempty" enum:"native,openai.chat,openai.responses,anthropic,gemini,ui" doc:"Form of the messages; default: detected"`
 	ExpectHead headArg          `json:"expect_head,omitzero" doc:"The head that the caller expects, else 409; null: the session must be empty"`
 	Parent     messageArg       `json:"parent,omitzero" doc:"Append after this message instead of the head: begins a branch, and the head moves there"`
 	Call       *callBody        `json:"call,omitempty" doc:"The model call behind the last reply"`
@@ -162,7 +162,7 @@ type popBody struct {
 type popInput struct {
 	InSession
 	Keyed
-	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini,ui" doc:"Answer in this form: a provider's, or ui, the AI SDK's UIMessage; default: native, sessiond's own"`
 	body[popBody]
 }
 
@@ -275,7 +275,7 @@ func (m messageItem) writeJSON(w io.Writer) error {
 // messageList is a page of messages. In a dialect a message may be several items.
 type messageList struct {
 	Data       []messageItem `json:"data"`
-	Places     []itemPlace   `json:"places,omitempty" doc:"With dialect: the message of each item of data"`
+	Places     []itemPlace   `json:"places,omitempty" doc:"With dialect: the message of each item of data; of an item made of several, the last"`
 	NextCursor *string       `json:"next_cursor" doc:"Send it as cursor to get the next page; null: this is the last page"`
 }
 
@@ -385,7 +385,7 @@ type listMessagesInput struct {
 	After   string `query:"after" doc:"Only messages after this one: a seq of this session, or an id like 20260211_001.42"`
 	Before  string `query:"before" doc:"Only messages before this one, named as in after"`
 	Path    string `query:"path" enum:"head,all" doc:"head (the default): the path to the head, including messages that a fork shares; all: every message of this session, on all branches"`
-	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini,ui" doc:"Answer in this form: a provider's, or ui, the AI SDK's UIMessage; default: native, sessiond's own"`
 }
 
 // bound parses after, before or a cursor: a seq of the session, or any message of its path.
@@ -435,6 +435,9 @@ func (s *Server) listMessages(ctx context.Context, in *listMessagesInput) (*outp
 	}
 	if err := bound(in.ID, "cursor", cursor, seq, ref); err != nil {
 		return nil, err
+	}
+	if _, grouped := dialect.FirstEntry(in.Dialect, nil); grouped {
+		return s.listEntries(ctx, in, page)
 	}
 	msgs, more, err := s.Store.Messages(ctx, in.ID, page)
 	if in.Cursor != "" && session.CodeOf(err) == session.Invalid { // the head was moved, or it never was a cursor
@@ -506,6 +509,99 @@ func (in *listMessagesInput) replyItems(msgs []session.Message, more bool, last 
 
 const defaultItems = 50 // of a page
 
+// Limits of what is read for a page of entries that are several messages each. A longer entry is cut.
+const (
+	entryMessages = 200 // at once
+	entryReads    = 8
+)
+
+// listEntries lists messages in a dialect in which an entry may be several messages. An entry is listed when all of it
+// was read. Codes: Invalid.
+func (s *Server) listEntries(ctx context.Context, in *listMessagesInput, page store.MessagePage,
+) (*output[messageList], error) {
+	most := cmp.Or(in.Limit, defaultItems)
+	page.Limit = max(most, entryMessages)
+	var msgs []session.Message // in the order of the conversation
+	var entries [][]session.Message
+	for reads := 0; ; reads++ {
+		read, more, err := s.Store.Messages(ctx, in.ID, page)
+		if in.Cursor != "" && session.CodeOf(err) == session.Invalid {
+			err = errCursor()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if page.Descending {
+			slices.Reverse(read)
+			msgs = append(read, msgs...)
+		} else {
+			msgs = append(msgs, read...)
+		}
+		entries = split(in.Dialect, msgs)
+		if !more {
+			return entryItems(in.Dialect, entries, most, page.Descending, false)
+		}
+		if whole := len(entries) - 1; whole > 0 { // the one at the end of what was read may go on
+			if page.Descending {
+				entries = entries[1:]
+			} else {
+				entries = entries[:whole]
+			}
+			return entryItems(in.Dialect, entries, most, page.Descending, true)
+		}
+		if reads == entryReads {
+			return entryItems(in.Dialect, entries, most, page.Descending, true)
+		}
+		seq, ref, end := &page.After, &page.AfterRef, msgs[len(msgs)-1].ID
+		if page.Descending {
+			seq, ref, end = &page.Before, &page.BeforeRef, msgs[0].ID
+		}
+		*seq, *ref = 0, nil
+		if err := bound(in.ID, "cursor", end.String(), seq, ref); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// split splits messages into entries of a dialect.
+func split(form string, msgs []session.Message) (entries [][]session.Message) {
+	for len(msgs) > 0 {
+		n, _ := dialect.FirstEntry(form, msgs)
+		entries = append(entries, msgs[:n])
+		msgs = msgs[n:]
+	}
+	return entries
+}
+
+// entryItems answers at most so many of the entries, each with the place of its last message. Codes: Invalid.
+func entryItems(form string, entries [][]session.Message, most int, descending, more bool) (*output[messageList], error) {
+	list := messageList{Data: []messageItem{}, Places: []itemPlace{}}
+	if descending {
+		slices.Reverse(entries)
+	}
+	for i, e := range entries {
+		item, err := items(form, e)
+		if err != nil {
+			return nil, err
+		}
+		last := e[len(e)-1]
+		for _, one := range item { // an entry of nothing that is shown is none
+			list.Data = append(list.Data, one)
+			list.Places = append(list.Places, itemPlace{last.ID, last.Seq})
+		}
+		if i+1 < len(entries) && len(list.Data) < most || i+1 == len(entries) && !more {
+			continue
+		}
+		cursor := last.ID.String()
+		if descending {
+			cursor = e[0].ID.String()
+		}
+		list.NextCursor = &cursor
+		break
+	}
+	return reply(list, nil)
+}
+
 // InMessage is the part of an input that names a message of a session's tree in the path.
 type InMessage struct {
 	InSession
@@ -533,7 +629,7 @@ func (in *InMessage) parsePath() error {
 
 type getMessageInput struct {
 	InMessage
-	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini" doc:"Answer in this provider's form; default: native, sessiond's own"`
+	Dialect string `query:"dialect" enum:"native,openai.chat,openai.responses,anthropic,gemini,ui" doc:"Answer in this form: a provider's, or ui, the AI SDK's UIMessage; default: native, sessiond's own"`
 }
 
 func (s *Server) readMessage(ctx context.Context, in *getMessageInput) (*output[messageItem], error) {

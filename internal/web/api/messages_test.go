@@ -15,6 +15,7 @@ import (
 
 	"sessiond/internal/session"
 	"sessiond/internal/testkit"
+	"sessiond/internal/testkit/dialecttest"
 	"sessiond/internal/testkit/effort"
 	"sessiond/internal/testkit/storetest"
 
@@ -342,18 +343,7 @@ func TestItemsOfADialectArePaged(t *testing.T) {
 			{"role":"user","content":"%d"},{"type":"reasoning","id":"r%d","summary":[]},`+call+`,`+call+`,`+output+`,`+output+`]}`,
 			n, n, 2*n, 2*n+1, 2*n, 2*n+1)))
 	}
-	read := func(query string) (items, places []any) {
-		for cursor := ""; ; {
-			r := k.want(200, k.do("GET", path+"?dialect=openai.responses"+query+cursor, nil))
-			items = append(items, r.at("data").([]any)...)
-			of, _ := r.at("places").([]any)
-			places = append(places, of...)
-			if r.text("next_cursor") == "" {
-				return items, places
-			}
-			cursor = "&cursor=" + url.QueryEscape(r.text("next_cursor"))
-		}
-	}
+	read := func(query string) (items, places []any) { return readItems(k, path+"?dialect=openai.responses"+query) }
 	all, of := read("&limit=1000")
 	var seqs []float64
 	for _, place := range of {
@@ -379,4 +369,66 @@ func TestItemsOfADialectArePaged(t *testing.T) {
 		k.want(422, k.do("GET", path+"?dialect=openai.responses&cursor="+url.QueryEscape(cursor), nil))
 	}
 	k.want(422, k.do("GET", path+"?cursor="+url.QueryEscape("/1"), nil))
+}
+
+// readItems reads the pages of a list to its end.
+func readItems(k *kit, path string) (items, places []any) {
+	for cursor := ""; ; {
+		r := k.want(200, k.do("GET", path+cursor, nil))
+		items = append(items, r.at("data").([]any)...)
+		of, _ := r.at("places").([]any)
+		places = append(places, of...)
+		if r.text("next_cursor") == "" {
+			return items, places
+		}
+		cursor = "&cursor=" + url.QueryEscape(r.text("next_cursor"))
+	}
+}
+
+// A list of UIMessages has all steps of a reply in one, on whichever page it begins and however long it is; a message
+// of the AI SDK comes back as it was appended.
+func TestUIMessagesArePaged(t *testing.T) {
+	k := newKit(t, nil)
+	path := "/v1/sessions/" + k.session(`{}`) + "/messages"
+	own := `{"id":"m1","role":"assistant","metadata":{"n":1},"parts":[{"type":"step-start"},{"type":"tool-tide","toolCallId":"c","state":"output-available","input":{},"output":{"high":3}},
+		{"type":"step-start"},{"type":"text","text":"Three.","state":"done"},{"type":"data-x","data":[1]}]}`
+	k.want(201, k.do("POST", path, `{"messages":[{"id":"m0","role":"user","parts":[{"type":"text","text":"How high?"}]},`+own+`]}`))
+	for turn := range 3 {
+		steps := make([]string, 0, 2*150)
+		for n := range 150 {
+			id := fmt.Sprintf("c%d_%d", turn, n)
+			steps = append(steps, `{"role":"assistant","content":[{"type":"tool_use","id":"`+id+`","name":"Read","input":{}}]}`,
+				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"`+id+`","content":"`+id+`"}]}`)
+		}
+		k.want(201, k.do("POST", path, `{"dialect":"anthropic","messages":[{"role":"user","content":"go on"},`+strings.Join(steps, ",")+`]}`))
+	}
+	all, of := readItems(k, path+"?dialect=ui&limit=1000")
+	if !dialecttest.EqualJSON([]byte(own), testkit.Must(json.Marshal(all[1]))(t)) {
+		t.Errorf("the message came back as %v", all[1])
+	}
+	var seqs []any
+	for i := range all {
+		seqs = append(seqs, of[i].(map[string]any)["seq"])
+	}
+	testkit.Equal(t, []any{1.0, 4.0, 5.0, 305.0, 306.0, 606.0, 607.0, 907.0}, seqs)
+	parts := all[3].(map[string]any)["parts"].([]any)
+	if last := parts[len(parts)-1].(map[string]any); len(parts) != 299 || last["output"] != "c0_149" {
+		t.Errorf("a turn has %d parts, the last %v", len(parts), last)
+	}
+	for _, query := range []string{"limit=1", "limit=2&order=desc", "limit=3", "limit=1&order=desc", "order=desc&path=all"} {
+		items, places := readItems(k, path+"?dialect=ui&"+query)
+		if strings.Contains(query, "desc") {
+			slices.Reverse(items)
+			slices.Reverse(places)
+		}
+		testkit.Equal(t, all, items)
+		testkit.Equal(t, of, places)
+	}
+	items, _ := readItems(k, path+"?dialect=ui&after=305&before=607")
+	testkit.Equal(t, all[4:6], items)
+	k.want(422, k.do("GET", path+"?dialect=ui&cursor=x", nil))
+	back := k.want(200, k.do("GET", path+"?dialect=openai.chat&before=5", nil))
+	if got := len(back.at("data").([]any)); got != 4 {
+		t.Errorf("for another provider the two are %d messages: %s", got, back.raw)
+	}
 }
