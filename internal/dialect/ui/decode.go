@@ -136,14 +136,14 @@ func (d *decoder) keep(path string, o jsonx.Object, of []wire.Message) error {
 // steering decodes what a person said while the reply was made: {id, parts}. It is a message of the person's.
 func (d *decoder) steering(b *wire.Block, s *splitter) error {
 	m := wire.NewMessage(Name, session.User, session.Person)
-	parts, err := wire.Each(jsonx.Join(b.Path, "parts"), b.Get("parts"), func(path string, raw jsontext.Value) (wire.Part, error) {
+	part := func(path string, raw jsontext.Value) (p wire.Part, err error) {
 		of, err := wire.ParseBlock(path, raw)
-		if err != nil {
-			return wire.Part{}, err
+		if err == nil {
+			p, _, err = d.part(&of, session.User)
 		}
-		p, _, err := d.part(&of, session.User)
 		return p, err
-	})
+	}
+	parts, err := wire.Each(jsonx.Join(b.Path, "parts"), b.Get("parts"), part)
 	if err != nil {
 		return err
 	}

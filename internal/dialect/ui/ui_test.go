@@ -180,7 +180,9 @@ func TestAProvidersConversationIsRead(t *testing.T) {
 		{"role":"user","content":"Thanks."}]`)))(t)
 	msgs := dialecttest.Numbered(dialecttest.Stored(t, decoded.Messages))
 	marker := session.Message{Kind: session.KindMarker, Display: true}
-	hidden := session.Message{Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("reminder")}}
+	hidden := session.Message{
+		Kind: session.KindMessage, Role: session.User, Parts: []session.Part{session.TextPart("reminder")},
+	}
 	msgs = slices.Insert(msgs, 2, marker, hidden)
 	got := testkit.Must(ui.Export(msgs))(t)
 	want := `[{"id":"20260211_001.1","role":"user","parts":[{"type":"text","text":"How high?"},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,QUJD"}]},
@@ -261,7 +263,10 @@ func TestTheBeginningOfAnEntryIsShown(t *testing.T) {
 
 func TestMissingBlobIsAnError(t *testing.T) {
 	for _, form := range []string{ui.Name, "another"} {
-		m := session.Message{Kind: session.KindMessage, Role: session.User, Dialect: form, Display: true, Parts: []session.Part{{Kind: session.PartText, BlobSHA: new("abc")}}}
+		m := session.Message{
+			Kind: session.KindMessage, Role: session.User, Dialect: form, Display: true,
+			Parts: []session.Part{{Kind: session.PartText, BlobSHA: new("abc")}},
+		}
 		if _, err := ui.Export([]session.Message{m}); session.CodeOf(err) != session.Internal {
 			t.Errorf("%s: %v", form, err)
 		}
@@ -281,7 +286,11 @@ func TestFirstEntry(t *testing.T) {
 	}{
 		{"one of this form", own, 2},
 		{"a person", []session.Message{of(session.User), of(session.Assistant)}, 1},
-		{"a reply", []session.Message{of(session.Assistant), of(session.Tool), marker, of(session.Assistant), of(session.User)}, 4},
+		{
+			"a reply",
+			[]session.Message{of(session.Assistant), of(session.Tool), marker, of(session.Assistant), of(session.User)},
+			4,
+		},
 		{"a marker before", []session.Message{marker, of(session.Assistant), of(session.Tool)}, 3},
 		{"a reply before one of this form", []session.Message{of(session.Assistant), own[0], own[1]}, 1},
 		{"a reply behind one of this form", []session.Message{own[0], own[1], of(session.Assistant)}, 2},

@@ -574,7 +574,8 @@ func split(form string, msgs []session.Message) (entries [][]session.Message) {
 }
 
 // entryItems answers at most so many of the entries, each with the place of its last message. Codes: Invalid.
-func entryItems(form string, entries [][]session.Message, most int, descending, more bool) (*output[messageList], error) {
+func entryItems(form string, entries [][]session.Message, most int, descending, more bool,
+) (*output[messageList], error) {
 	list := messageList{Data: []messageItem{}, Places: []itemPlace{}}
 	if descending {
 		slices.Reverse(entries)

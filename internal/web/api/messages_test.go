@@ -415,7 +415,9 @@ func TestUIMessagesArePaged(t *testing.T) {
 	if last := parts[len(parts)-1].(map[string]any); len(parts) != 299 || last["output"] != "c0_149" {
 		t.Errorf("a turn has %d parts, the last %v", len(parts), last)
 	}
-	for _, query := range []string{"limit=1", "limit=2&order=desc", "limit=3", "limit=1&order=desc", "order=desc&path=all"} {
+	for _, query := range []string{
+		"limit=1", "limit=2&order=desc", "limit=3", "limit=1&order=desc", "order=desc&path=all",
+	} {
 		items, places := readItems(k, path+"?dialect=ui&"+query)
 		if strings.Contains(query, "desc") {
 			slices.Reverse(items)
