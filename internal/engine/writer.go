@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -502,11 +503,21 @@ func (t *Tx) Changed(query string, args ...any) (int64, error) {
 	return res.RowsAffected()
 }
 
-// Insert runs an INSERT and returns the id of its row.
-func (t *Tx) Insert(query string, args ...any) (int64, error) {
-	var id int64
-	err := t.Row(query+` RETURNING id`, args, &id)
-	return id, err
+// Insert runs an INSERT into a table whose rows are numbered, and returns the number of its row; sql.ErrNoRows when it
+// inserted none. SQLite tells the number without RETURNING, which would make a query of each statement.
+func (t *Tx) Insert(query string, args ...any) (id int64, err error) {
+	if t.w.postgres {
+		err = t.Row(query+` RETURNING id`, args, &id)
+		return id, err
+	}
+	res, err := t.result(query, args...)
+	if err != nil {
+		return 0, err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return 0, cmp.Or(err, sql.ErrNoRows)
+	}
+	return res.LastInsertId()
 }
 
 func (t *Tx) result(query string, args ...any) (sql.Result, error) {

@@ -348,8 +348,13 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 	}
 	defer func() { _ = words.Close() }()
 	total, languages := 0, 0
+	newest := map[int64]int64{} // the last docid of a time, of the rows that this transaction inserted
+	stop, ctx := ctx, context.WithoutCancel(ctx)
 	for _, e := range entries {
-		docid, err := insertDoc(ctx, doc, last, &e)
+		if err := stop.Err(); err != nil {
+			return err
+		}
+		docid, err := insertDoc(ctx, doc, last, &e, newest)
 		if err != nil {
 			return fmt.Errorf("message %d: %w", e.message.RowID, err)
 		}
@@ -363,10 +368,14 @@ func insert(ctx context.Context, tx *sql.Tx, entries []entry) error {
 	return err
 }
 
-// insertDoc inserts a message's row and returns its docid: the first one of its time, which is nearly
-// always free, else the next free one.
-func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64, err error) {
+// insertDoc inserts a message's row and returns its docid: the one behind the newest of its time, else the first one of
+// its time. These are nearly always free, else it is the next free one.
+func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry, newest map[int64]int64) (docid int64, err error) {
+	defer func() { newest[e.at] = docid }()
 	docid = e.at << docBits
+	if before, ok := newest[e.at]; ok {
+		docid = before + 1
+	}
 	for {
 		res, err := doc.ExecContext(ctx, docid, e.message.RowID, string(e.message.SessionID), e.message.Seq, e.norm.Count,
 			saysNothing(e.message))
@@ -376,7 +385,7 @@ func insertDoc(ctx context.Context, doc, last *sql.Stmt, e *entry) (docid int64,
 		if n, err := res.RowsAffected(); err != nil || n == 1 {
 			return docid, err
 		}
-		if docid, err = freeDocID(ctx, last, e.at); err != nil {
+		if docid, err = freeDocID(ctx, last, max(e.at, docid>>docBits)); err != nil {
 			return 0, err
 		}
 	}
