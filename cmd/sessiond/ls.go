@@ -385,16 +385,14 @@ func (a *app) tellNewer(ctx context.Context, s *store.Store) {
 		if len(followed) > 0 && !asked {
 			follows, asked = a.daemonFollows(ctx), true
 		}
-		n := 0
-		for _, f := range found {
-			if follows && slices.ContainsFunc(followed, func(root string) bool { return history.Within(f.Path, root) }) {
-				continue
-			}
-			if unread, err := im.Unread(ctx, src, f); err != nil {
-				return
-			} else if unread {
-				n++
-			}
+		if follows {
+			found = slices.DeleteFunc(found, func(f history.Found) bool {
+				return slices.ContainsFunc(followed, func(root string) bool { return history.Within(f.Path, root) })
+			})
+		}
+		n, err := im.Unread(ctx, src, found)
+		if err != nil {
+			return
 		}
 		if n > 0 {
 			newer = append(newer, fmt.Sprintf("%s (%d)", src.Name(), n))

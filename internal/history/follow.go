@@ -82,7 +82,6 @@ type Follower struct {
 type followed struct {
 	Source
 	roots    []string             // empty: not followed yet
-	stored   bool                 // its transcripts are in the store: no file is watched or held open
 	known    map[string]Found     // by real path
 	changed  map[string]bool      // of known; true: known is as it is now
 	later    map[string]time.Time // of known: when it has been quiet for QuietTime
@@ -158,9 +157,8 @@ func (f *Follower) begin() {
 	}
 	f.noting()
 	for _, s := range f.Sources {
-		_, stored := s.(*Stored)
 		f.followed = append(f.followed, &followed{
-			Source: s, stored: stored, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
+			Source: s, known: map[string]Found{}, changed: map[string]bool{}, later: map[string]time.Time{},
 			rests:  map[string]time.Time{},
 			awaits: map[string]string{}, held: map[string]*os.File{}, errors: map[string]string{},
 			unwatched: map[string]bool{}, pause: lookEvery,
@@ -296,8 +294,16 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 		s.nextScan = s.scanned.Add(max(scanPause, scanShare*s.scanned.Sub(now)))
 	}
 	for len(s.changed) > 0 { // an import may add to them
+		changed := make([]Found, 0, len(s.changed))
 		for _, path := range slices.Sorted(maps.Keys(s.changed)) {
-			if err := f.importChanged(ctx, s, path); err != nil {
+			changed = append(changed, Found{Path: path})
+		}
+		cursors, err := f.Importer.cursors(ctx, s.Source, changed)
+		if err != nil {
+			return err
+		}
+		for _, c := range changed {
+			if err := f.importChanged(ctx, s, c.Path, cursors[c.Path]); err != nil {
 				return err
 			}
 		}
@@ -307,7 +313,7 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 
 // importChanged imports a file that changed, and marks those as changed that wait for a session
 // that came with it.
-func (f *Follower) importChanged(ctx context.Context, s *followed, path string) error {
+func (f *Follower) importChanged(ctx context.Context, s *followed, path string, before *Cursor) error {
 	begun := f.Now()
 	if at := s.rests[path]; at.After(begun) {
 		s.later[path] = at
@@ -330,7 +336,7 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 	if found.Size > 0 { // else the program has just made it
 		var origin string
 		var err error
-		if done, origin, err = f.Importer.one(ctx, s.Source, found); err != nil {
+		if done, origin, err = f.Importer.one(ctx, s.Source, found, before); err != nil {
 			return err
 		}
 		delete(s.awaits, path)
@@ -353,7 +359,7 @@ func (f *Follower) importChanged(ctx context.Context, s *followed, path string) 
 			break
 		}
 	}
-	if done.Records.Waiting > 0 && !s.stored {
+	if done.Records.Waiting > 0 {
 		s.hold(path)
 	}
 	f.report(s, done)
@@ -366,7 +372,7 @@ func (f *Follower) importHeld(ctx context.Context, s *followed, path string) err
 		found := s.known[path]
 		found.Held, found.Last = file, true
 		delete(s.held, path) // the reading closes it
-		done, _, err := f.Importer.one(ctx, s.Source, found)
+		done, _, err := f.Importer.one(ctx, s.Source, found, nil)
 		if err != nil {
 			return err
 		}
@@ -391,7 +397,7 @@ func (f *Follower) importWaiting(ctx context.Context) {
 				continue
 			}
 			found.Last = true
-			if done, _, err := f.Importer.one(ctx, s.Source, found); err == nil {
+			if done, _, err := f.Importer.one(ctx, s.Source, found, nil); err == nil {
 				f.report(s, done)
 			}
 		}
@@ -436,31 +442,23 @@ func (f *Follower) wakeForks(ctx context.Context, s *followed) error {
 
 // findAgain looks at a known file. It is not there when it was removed or is no history any more.
 func (f *Follower) findAgain(ctx context.Context, s *followed, path string) (found Found, there bool, err error) {
-	if _, err := os.Stat(path); !s.stored && errors.Is(err, fs.ErrNotExist) {
-		return Found{}, false, nil
-	}
 	all, _, err := s.Find(ctx, []string{path})
 	if i := slices.IndexFunc(all, func(f Found) bool { return f.Path == path }); i >= 0 {
 		return all[i], true, err
 	}
-	if s.stored {
+	if _, gone := os.Stat(path); err != nil || errors.Is(gone, fs.ErrNotExist) {
 		return Found{}, false, err
 	}
-	return s.known[path], err == nil, err // reading it reports what is wrong
+	return s.known[path], true, nil // reading it reports what is wrong
 }
 
 // scanSource looks for new and changed files of a source, and watches their folders.
 func (f *Follower) scanSource(ctx context.Context, s *followed) error {
-	roots, err := f.rootsOf(ctx, s)
+	roots, there, err := f.rootsOf(ctx, s)
 	if err != nil {
 		return err
 	}
-	s.roots = roots
-	there := slices.DeleteFunc(slices.Clone(roots), func(root string) bool {
-		_, err := os.Stat(root)
-		return err != nil && !s.stored
-	})
-	if len(there) == 0 {
+	if s.roots = roots; len(there) == 0 {
 		return nil
 	}
 	found, problems, err := s.Find(ctx, there)
@@ -472,14 +470,12 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 		if !ok || before.Size != one.Size || !before.ModifiedAt.Equal(one.ModifiedAt) {
 			s.known[one.Path], s.changed[one.Path] = one, true
 		}
-		if !ok && !s.stored {
+		if !ok {
 			f.watchUpTo(s, one.Path, roots)
 		}
 	}
-	if !s.stored {
-		for _, root := range there {
-			f.watch(s, root)
-		}
+	for _, root := range there {
+		f.watch(s, root)
 	}
 	f.watchAgain(s)
 	if f.watcher == nil {
@@ -489,15 +485,16 @@ func (f *Follower) scanSource(ctx context.Context, s *followed) error {
 	return f.wakeForks(ctx, s) // another process may have imported an origin
 }
 
-// rootsOf returns the files and folders that a source is followed in, none inside another.
-func (f *Follower) rootsOf(ctx context.Context, s *followed) (roots []string, err error) {
+// rootsOf returns the files and folders that a source is followed in, none inside another, and those that are there.
+// Those of transcripts in the store always are, and no file has their paths: none is watched or held open.
+func (f *Follower) rootsOf(ctx context.Context, s *followed) (roots, there []string, err error) {
 	paths := s.Places()
-	if s.stored {
-		return paths, nil
+	if _, stored := s.Source.(*Stored); stored {
+		return paths, paths, nil
 	}
 	if f.Paths != nil {
 		if paths, err = f.Paths(ctx, s.Name()); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	for _, path := range slices.Sorted(slices.Values(paths)) { // a folder comes before its files
@@ -510,8 +507,11 @@ func (f *Follower) rootsOf(ctx context.Context, s *followed) (roots []string, er
 		if real, err := filepath.EvalSymlinks(root); err == nil {
 			roots[i] = real
 		}
+		if _, err := os.Stat(roots[i]); err == nil {
+			there = append(there, roots[i])
+		}
 	}
-	return roots, nil
+	return roots, there, nil
 }
 
 // report passes on what happened, and each problem once.

@@ -21,6 +21,7 @@ type Store interface {
 	Restore(ctx context.Context, b store.RestoreBatch) (store.ImportResult, error)
 	ImportIsMine(ctx context.Context, source session.Source, path string) (mine, decided bool, err error)
 	SetMine(ctx context.Context, source session.Source, path string, mine bool) error
+	EachImportCursor(ctx context.Context, source session.Source, first, last string, visit func(*store.ImportCursor)) error
 }
 
 // neverRead is a store as if no path was ever read.
@@ -98,10 +99,14 @@ func (im *Importer) Run(ctx context.Context, source Source, roots []string) (tot
 	}
 	var all tally
 	defer func() { total.Sessions = all.sessions() }()
+	before, err := im.cursors(ctx, source, found)
+	if err != nil {
+		return total, err
+	}
 	var waiting []Found
 	for _, f := range found {
 		r := newReading(im, source, f)
-		err := r.read(ctx)
+		err := r.readChanged(ctx, before[f.Path])
 		total.Add(r.done)
 		all.add(r.tally)
 		if err != nil {
@@ -164,9 +169,9 @@ func cursorOf(c *Cursor) *Cursor {
 
 // one imports one found thing. awaits is the source id of the session that it comes from, while
 // that is not in the store. The error is as Run's.
-func (im *Importer) one(ctx context.Context, source Source, found Found) (done Accounting, awaits string, err error) {
+func (im *Importer) one(ctx context.Context, source Source, found Found, before *Cursor) (done Accounting, awaits string, err error) {
 	r := newReading(im, source, found)
-	err = r.read(ctx)
+	err = r.readChanged(ctx, before)
 	return r.done, r.awaits, err
 }
 

@@ -24,6 +24,7 @@ type fakeStore struct {
 	cursors map[string]*store.ImportCursor
 	fail    error
 	batches int
+	asked   int // for cursors
 }
 
 func newFakeStore() *fakeStore {
@@ -71,7 +72,22 @@ func (*fakeStore) Restore(context.Context, store.RestoreBatch) (store.ImportResu
 func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path string) (*store.ImportCursor, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.asked++
 	return f.cursors[path], nil
+}
+
+func (f *fakeStore) EachImportCursor(_ context.Context, _ session.Source, first, last string, visit func(*store.ImportCursor)) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.asked++
+	for path, c := range f.cursors {
+		if first <= path && path <= last {
+			one := *c
+			one.Path = path
+			visit(&one)
+		}
+	}
+	return nil
 }
 
 func (f *fakeStore) Session(context.Context, session.ID) (session.Session, error) {
@@ -364,4 +380,27 @@ func TestImporterTellsWhoseFaultItIs(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// A second import of thousands of files asks the store once how far they were read, and so does a plan.
+func TestUnchangedFilesAreLookedUpAtOnce(t *testing.T) {
+	var found []Found
+	for i := range 50 {
+		found = append(found, Found{Path: fmt.Sprintf("/h/%02d.jsonl", i), Size: 7, ModifiedAt: noon})
+	}
+	fake := newFakeStore()
+	im, source := Importer{Store: fake}, fakeSource{found: found}
+	first := testkit.Must(im.Run(t.Context(), source, nil))(t)
+	fake.asked = 0
+	again := testkit.Must(im.Run(t.Context(), source, nil))(t)
+	if fake.asked != 1 {
+		t.Errorf("the second import asked %d times", fake.asked)
+	}
+	if sum := first.Sessions.New + first.Sessions.Unchanged; again.Sessions.Unchanged != sum || again.Records.Read != 0 {
+		t.Errorf("first %+v, then %+v", first, again)
+	}
+	found[3].Size = 8
+	if plan := testkit.Must(im.Plan(t.Context(), source, found))(t); plan.New != 1 || fake.asked != 2 {
+		t.Errorf("%+v, asked %d times", plan, fake.asked)
+	}
 }

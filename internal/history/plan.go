@@ -21,11 +21,12 @@ type Plan struct {
 // cannot be opened counts as one session.
 func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p Plan, err error) {
 	seen, fresh := map[string]bool{}, map[string]bool{} // by source id: counted, counted as new
+	cursors, err := im.cursors(ctx, source, found)
+	if err != nil {
+		return p, err
+	}
 	for _, f := range found {
-		cursor, err := im.cursor(ctx, source, f)
-		if err != nil {
-			return p, err
-		}
+		cursor := cursors[f.Path]
 		current := im.isCurrent(cursor, f)
 		if current && isRefused(cursor) {
 			p.Refused++
@@ -72,10 +73,15 @@ func (im *Importer) Plan(ctx context.Context, source Source, found []Found) (p P
 	return p, nil
 }
 
-// Unread reports whether found holds something that an import would read.
-func (im *Importer) Unread(ctx context.Context, source Source, found Found) (bool, error) {
-	cursor, err := im.cursor(ctx, source, found)
-	return err == nil && !im.isCurrent(cursor, found), err
+// Unread counts the found things that hold something that an import would read.
+func (im *Importer) Unread(ctx context.Context, source Source, found []Found) (n int, err error) {
+	cursors, err := im.cursors(ctx, source, found)
+	for _, f := range found {
+		if !im.isCurrent(cursors[f.Path], f) {
+			n++
+		}
+	}
+	return n, err
 }
 
 // cursor returns what the store remembers of a found thing, nil without a Store.
@@ -88,6 +94,26 @@ func (im *Importer) cursor(ctx context.Context, source Source, found Found) (*Cu
 		return nil, fmt.Errorf("look up how far %s was read: %w", found.Path, err)
 	}
 	return cursor, nil
+}
+
+// cursors returns what the store remembers of found things, by path. It asks once, since a question for each of
+// thousands takes longer than all else that is done about those that did not change.
+func (im *Importer) cursors(ctx context.Context, source Source, found []Found) (map[string]*Cursor, error) {
+	if im.Store == nil || len(found) == 0 {
+		return nil, nil
+	}
+	asked := make(map[string]bool, len(found))
+	first, last := found[0].Path, found[0].Path
+	for _, f := range found {
+		asked[f.Path], first, last = true, min(first, f.Path), max(last, f.Path)
+	}
+	all := make(map[string]*Cursor, len(found))
+	err := im.Store.EachImportCursor(ctx, source.Name(), first, last, func(c *Cursor) {
+		if asked[c.Path] {
+			all[c.Path] = new(*c)
+		}
+	})
+	return all, session.Wrap(err, "look up how far files were read")
 }
 
 // isCurrent reports whether reading a found thing now would bring nothing: it did not change, or

@@ -46,6 +46,17 @@ func (r *reading) decideForeign(ctx context.Context) error {
 	return err
 }
 
+// readChanged is read of a thing whose cursor was looked up among others, nil if it has none: one that did not change
+// since and waits for nothing is only counted.
+func (r *reading) readChanged(ctx context.Context, c *Cursor) error {
+	if c = cursorOf(c); !unchanged(c, r.found) || awaitedOrigin(c) != "" || r.Purged {
+		return r.read(ctx)
+	}
+	r.countUnchanged(c)
+	r.finish(nil, nil)
+	return ctx.Err()
+}
+
 // read imports the found thing. An error means that the store failed or ctx ended; everything
 // else is in r.done.
 func (r *reading) read(ctx context.Context) error {

@@ -432,14 +432,30 @@ func (im *importer) saveCursor() error {
 		c.State, c.Mine, im.Now)
 }
 
+const readCursor = `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports WHERE source = ? AND `
+
 // ImportCursor reads how far a source's file was read; nil when it never was.
 func (s *Store) ImportCursor(ctx context.Context, source session.Source, path string) (*ImportCursor, error) {
-	c, err := engine.First[ImportCursor](ctx, s, `SELECT source, path, session_id, size, modified_at, "offset", hash, counts, state, mine FROM imports
-		WHERE source = ? AND path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path, hostPath(s.File(), s.opt.Host, path))
+	c, err := engine.First[ImportCursor](ctx, s, readCursor+`path IN (?, ?) ORDER BY path DESC LIMIT 1`, source, path,
+		hostPath(s.File(), s.opt.Host, path))
 	if c != nil {
 		c.Path = path
 	}
 	return c, err
+}
+
+// EachImportCursor visits the cursors of a source's files with paths from first to last, in one statement, in the
+// order of the paths. Of two cursors of one path the last one counts.
+func (s *Store) EachImportCursor(ctx context.Context, source session.Source, first, last string,
+	visit func(c *ImportCursor),
+) error {
+	own := func(path string) string { return hostPath(s.File(), s.opt.Host, path) }
+	prefix := own("")
+	return engine.Each(ctx, s, func(c *ImportCursor) error {
+		c.Path = strings.TrimPrefix(c.Path, prefix)
+		visit(c)
+		return nil
+	}, readCursor+`(path BETWEEN ? AND ? OR path BETWEEN ? AND ?) ORDER BY path`, source, first, last, own(first), own(last))
 }
 
 // hostPath returns the name of a file in imports. On PostgreSQL, which several hosts share, it begins with the
@@ -487,18 +503,43 @@ const RefusedState = `{"refused":true}`
 // RootState is the state of a cursor that stands for a folder in which new histories are imported.
 const RootState = `{"root":true}`
 
-// ImportedPaths lists the files of a source that were imported, and the folders in which new ones
-// are, in no order that matters.
-func (s *Store) ImportedPaths(ctx context.Context, source session.Source) ([]string, error) {
-	all, err := engine.List[string](ctx, s, `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) IS DISTINCT FROM ?`, source, RefusedState)
-	paths, own := all[:0], hostPath(s.File(), s.opt.Host, "")
-	for _, path := range all {
+// ImportedPaths lists the folders in which new histories of a source are imported, none inside another, and the
+// imported files that lie in none of them. It does not read the thousands that do: the daemon asks at each scan.
+func (s *Store) ImportedPaths(ctx context.Context, source session.Source) (paths []string, err error) {
+	roots, err := engine.List[string](ctx, s, importedRoots, source)
+	if err != nil {
+		return nil, err
+	}
+	own, begin := hostPath(s.File(), s.opt.Host, ""), ""
+	add := func(path string) {
 		if path = strings.TrimPrefix(path, own); strings.HasPrefix(path, "/") { // else it is another host's
 			paths = append(paths, path)
 		}
 	}
-	return paths, err
+	outside := func(end string) error {
+		return engine.Each(ctx, s, func(path *string) error {
+			add(*path)
+			return nil
+		}, importedOutside, source, begin, end)
+	}
+	for _, root := range roots {
+		below := strings.TrimSuffix(root, "/") + "/"
+		if begin > root {
+			continue // it lies in the one before
+		}
+		if err := outside(below); err != nil { // with the root itself
+			return nil, err
+		}
+		begin = below[:len(below)-1] + "0" // the character behind a slash
+	}
+	return paths, outside("\U0010ffff")
 }
+
+const (
+	importedRoots   = `SELECT path FROM imports WHERE source = ? AND CAST(state AS TEXT) = '` + RootState + `' ORDER BY path`
+	importedOutside = `SELECT path FROM imports WHERE source = ? AND path >= ? AND path < ?
+		AND CAST(state AS TEXT) IS DISTINCT FROM '` + RefusedState + `'`
+)
 
 // SessionBySource reads the session that was imported from a source's session. Codes: NotFound.
 func (s *Store) SessionBySource(ctx context.Context, source session.Source, sourceID string) (session.Session, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -599,6 +600,40 @@ func TestHostsImportTheirOwn(t *testing.T) {
 	testkit.Must(other.Import(ctx, mine))(t) // the same path on another host
 	testkit.Equal(t, []string{"/f.jsonl"}, testkit.Must(other.ImportedPaths(ctx, session.SourcePi))(t))
 	testkit.Must(s.Import(ctx, history()))(t) // alpha goes on
+}
+
+// The daemon asks for the folders that it follows: files in them are not listed, those beside them are.
+func TestImportedPathsLeaveOutFilesOfFolders(t *testing.T) {
+	s := openTest(t, func(o *Options) { o.Host = "alpha" })
+	remember := func(state, path string) {
+		testkit.Must(s.Import(t.Context(), ImportBatch{Cursor: &ImportCursor{
+			Source: session.SourcePi, Path: path, State: session.JSON(state),
+		}}))(t)
+	}
+	for _, root := range []string{"/a/b", "/a/b/nested", "/a/d"} {
+		remember(RootState, root)
+	}
+	for _, file := range []string{
+		"/a/a.jsonl", "/a/b/1.jsonl", "/a/b/nested/2.jsonl", "/a/b-3/3.jsonl", "/a/b.jsonl", "/a/c.jsonl", "/a/d/4.jsonl",
+		"/a/d.db#one", "/z.jsonl", "lines:/pi/p/s",
+	} {
+		remember(`{}`, file)
+	}
+	remember(RefusedState, "/a/broken.jsonl")
+	got := testkit.Must(s.ImportedPaths(t.Context(), session.SourcePi))(t)
+	slices.Sort(got)
+	testkit.Equal(t, []string{
+		"/a/a.jsonl", "/a/b", "/a/b-3/3.jsonl", "/a/b.jsonl", "/a/c.jsonl", "/a/d", "/a/d.db#one", "/z.jsonl",
+	}, got)
+
+	var seen []string
+	testkit.Check(t, s.EachImportCursor(t.Context(), session.SourcePi, "/a/b", "/a/c.jsonl", func(c *ImportCursor) {
+		seen = append(seen, c.Path)
+	}))
+	testkit.Equal(t, []string{
+		"/a/b", "/a/b-3/3.jsonl", "/a/b.jsonl", "/a/b/1.jsonl", "/a/b/nested", "/a/b/nested/2.jsonl", "/a/broken.jsonl",
+		"/a/c.jsonl",
+	}, seen)
 }
 
 // What importers understood wrongly is read again after the update: the rollouts of Codex' sub-agents, and files with

@@ -41,6 +41,8 @@ func useEverything(t *testing.T, s *Store) {
 	testkit.Must(s.Import(ctx, pruning(sess.ID)))(t)
 	testkit.Must(s.SessionBySource(ctx, session.SourcePi, "uuid"))(t)
 	testkit.Must(s.ImportCursor(ctx, session.SourcePi, "/f.jsonl"))(t)
+	testkit.Check(t, s.EachImportCursor(ctx, session.SourcePi, "/a", "/f.jsonl", func(*ImportCursor) {}))
+	testkit.Must(s.ImportedPaths(ctx, session.SourcePi))(t)
 	testkit.Must(s.MessageByKey(ctx, sess.ID, "a"))(t)
 	testkit.Must(s.SessionOfCall(ctx, session.SourcePi, "r1"))(t)
 	at := testkit.Must(s.Session(ctx, sess.ID))(t)

@@ -126,6 +126,7 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		{172, []string{`DROP TABLE source_transcripts`, `DROP TABLE source_lines`, `DROP TABLE source_sessions`}},
 		{173, []string{`DROP INDEX messages_failed`}},
 		{174, []string{`DROP INDEX messages_prompts`}},
+		{175, []string{`DROP INDEX imports_roots`}},
 	} {
 		if added.by >= version {
 			statements = append(statements, added.undo...)
