@@ -169,7 +169,9 @@ func cursorOf(c *Cursor) *Cursor {
 
 // one imports one found thing. awaits is the source id of the session that it comes from, while
 // that is not in the store. The error is as Run's.
-func (im *Importer) one(ctx context.Context, source Source, found Found, before *Cursor) (done Accounting, awaits string, err error) {
+func (im *Importer) one(ctx context.Context, source Source, found Found, before *Cursor) (
+	done Accounting, awaits string, err error,
+) {
 	r := newReading(im, source, found)
 	err = r.readChanged(ctx, before)
 	return r.done, r.awaits, err

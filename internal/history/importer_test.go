@@ -76,7 +76,9 @@ func (f *fakeStore) ImportCursor(_ context.Context, _ session.Source, path strin
 	return f.cursors[path], nil
 }
 
-func (f *fakeStore) EachImportCursor(_ context.Context, _ session.Source, first, last string, visit func(*store.ImportCursor)) error {
+func (f *fakeStore) EachImportCursor(_ context.Context, _ session.Source, first, last string,
+	visit func(*store.ImportCursor),
+) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked++
