@@ -36,6 +36,10 @@ const (
 	SourceWindsurf      Source = "windsurf"
 	SourceZed           Source = "zed"
 	SourceCrush         Source = "crush"
+	SourceHermes        Source = "hermes"
+	SourceDevin         Source = "devin"
+	SourceAntigravity   Source = "antigravity"
+	SourceGeminiTakeout Source = "gemini-takeout"
 )
 
 // ProgramInfo describes a program whose sessions are stored.

@@ -28,7 +28,7 @@ type blobs func(id string) []byte
 // state is the state of an agent: the messages that the model sees now, in order, with those in front of them that
 // summaries replaced. Other blobs of the store are older states and abandoned branches.
 type state struct {
-	root  message
+	root  history.Proto
 	blob  blobs
 	model string // where no message says it
 	lost  int    // blobs that are not there
@@ -47,14 +47,19 @@ type turn struct {
 	steps map[string]session.Time // by what was said
 }
 
+func parse(text []byte) history.Proto {
+	all, _ := history.ParseProto(text)
+	return all
+}
+
 // newState parses a root. ok is false for bytes that are none.
 func newState(root []byte, blob blobs, model string) (s *state, ok bool) {
-	all, ok := fields(root)
+	all, ok := history.ParseProto(root)
 	if !ok || len(all) == 0 {
 		return nil, false
 	}
 	s = &state{root: all, blob: blob, model: model, turns: map[string]turn{}, keys: history.Repeats{}}
-	for _, id := range s.root.all(rootTurns) {
+	for _, id := range s.root.All(rootTurns) {
 		s.readTurn(hex.EncodeToString(id))
 	}
 	return s, true
@@ -62,17 +67,17 @@ func newState(root []byte, blob blobs, model string) (s *state, ok bool) {
 
 // readTurn reads the times of a turn.
 func (s *state) readTurn(id string) {
-	agent := parse(parse(s.blob(id)).bytes(1))
-	request := agent.text(3)
+	agent := parse(parse(s.blob(id)).Bytes(1))
+	request := agent.Text(3)
 	if request == "" {
 		return
 	}
-	user := parse(s.blob(hex.EncodeToString(agent.bytes(1))))
-	t := turn{begun: milli(user.number(25)), model: modelOf(agent.text(7)), steps: map[string]session.Time{}}
-	for _, id := range agent.all(2) {
-		said := parse(parse(s.blob(hex.EncodeToString(id))).bytes(1))
-		if text := said.text(1); text != "" {
-			t.steps[text] = milli(said.number(2))
+	user := parse(s.blob(hex.EncodeToString(agent.Bytes(1))))
+	t := turn{begun: milli(user.Number(25)), model: modelOf(agent.Text(7)), steps: map[string]session.Time{}}
+	for _, id := range agent.All(2) {
+		said := parse(parse(s.blob(hex.EncodeToString(id))).Bytes(1))
+		if text := said.Text(1); text != "" {
+			t.steps[text] = milli(said.Number(2))
 		}
 	}
 	s.turns[request] = t
@@ -86,8 +91,8 @@ func milli(ms uint64) session.Time {
 // read makes the items of all messages: the prompts of the program that the list begins with, then what summaries
 // replaced, then the rest.
 func (s *state) read() []history.Item {
-	ids := s.root.all(rootMessages)
-	archives := slices.Concat(s.root.all(rootArchives), s.root.all(rootArchive))
+	ids := s.root.All(rootMessages)
+	archives := slices.Concat(s.root.All(rootArchives), s.root.All(rootArchive))
 	first := slices.IndexFunc(ids, s.isSummary)
 	if len(archives) == 0 || first < 0 {
 		first = 0
@@ -96,7 +101,7 @@ func (s *state) read() []history.Item {
 		s.add(id)
 	}
 	for _, id := range archives {
-		for _, id := range parse(s.blob(hex.EncodeToString(id))).all(1) {
+		for _, id := range parse(s.blob(hex.EncodeToString(id))).All(1) {
 			s.add(id)
 		}
 	}
@@ -164,8 +169,8 @@ func (s *state) add(id []byte) {
 
 // gauge returns how large the context is, and how large it may be: no usage.
 func (s *state) gauge() (used, most uint64) {
-	g := parse(s.root.bytes(rootGauge))
-	return g.number(1), g.number(2)
+	g := parse(s.root.Bytes(rootGauge))
+	return g.Number(1), g.Number(2)
 }
 
 // readAgent reads the store of one session of the CLI agent.
@@ -248,16 +253,16 @@ func addState(in *history.Intake, w *history.Whole, s *state) {
 	if talk == nil {
 		return
 	}
-	for _, entry := range s.root.all(rootAgents) {
+	for _, entry := range s.root.All(rootAgents) {
 		pair := parse(entry)
-		id, value := pair.text(1), parse(pair.bytes(2))
-		inner, ok := newState(value.bytes(1), s.blob, modelOf(value.text(5)))
+		id, value := pair.Text(1), parse(pair.Bytes(2))
+		inner, ok := newState(value.Bytes(1), s.blob, modelOf(value.Text(5)))
 		if !ok || id == "" || in.Session(history.Plain(id)) != nil {
 			continue
 		}
 		child := &history.Whole{Parent: talk, Written: w.Written}
 		child.New.SourceID, child.New.Kind = id, "subagent"
-		if at := milli(value.number(2)); !at.IsZero() {
+		if at := milli(value.Number(2)); !at.IsZero() {
 			child.New.CreatedAt = &at
 		}
 		child.Items = inner.read()
