@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/antigravity"
 	"sessiond/internal/history/chatgpt"
 	"sessiond/internal/history/claudeai"
 	"sessiond/internal/history/claudecode"
@@ -24,10 +25,13 @@ import (
 	"sessiond/internal/history/copilotcli"
 	"sessiond/internal/history/crush"
 	"sessiond/internal/history/cursor"
+	"sessiond/internal/history/devin"
 	"sessiond/internal/history/droid"
 	"sessiond/internal/history/geminicli"
+	"sessiond/internal/history/geminitakeout"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/goose"
+	"sessiond/internal/history/hermes"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/openclaw"
 	"sessiond/internal/history/opencode"
@@ -43,6 +47,7 @@ import (
 // sources are the programs whose histories can be imported.
 func (a *app) sources() []history.Source {
 	return []history.Source{
+		antigravity.New(a.getenv, a.now),
 		chatgpt.New(a.now),
 		claudeai.New(a.now),
 		claudecode.New(a.getenv, a.now),
@@ -52,10 +57,13 @@ func (a *app) sources() []history.Source {
 		copilotcli.New(a.getenv, a.now),
 		crush.New(a.user(), a.now),
 		cursor.New(a.user(), a.now),
+		devin.New(a.user(), a.now),
 		droid.New(a.getenv, a.now),
 		geminicli.New(a.getenv, a.now),
+		geminitakeout.New(a.now),
 		generic.New(a.now),
 		goose.New(a.getenv),
+		hermes.New(a.user(), a.now),
 		opencode.NewKilo(a.getenv, a.now),
 		pi.NewOmp(a.getenv),
 		kimicode.New(a.getenv, a.now),

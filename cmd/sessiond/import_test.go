@@ -44,7 +44,7 @@ func quietApp(t *testing.T) *app {
 // samplesOf names the folders of samples that are not named after their source.
 var samplesOf = map[session.Source]string{
 	session.SourceChatGPT: "chatgpt-export", session.SourceClaudeAI: "claude-ai-export", session.SourceRoo: "cline",
-	session.SourceWindsurf: "windsurf-devin",
+	session.SourceWindsurf: "windsurf-devin", session.SourceDevin: "windsurf-devin",
 }
 
 // Every record of every source is imported, kept raw, or skipped with a reason; the second

@@ -23,7 +23,8 @@ func TestPlacesOfEveryProgramOnEverySystem(t *testing.T) {
 		"cline":    {".cline/data/sessions", ".vscode-server/data/User/globalStorage/saoudrizwan.claude-dev/tasks"},
 		"continue": {".continue/sessions"}, "cursor": {".cursor/chats", ".cursor/projects"}, "droid": {".factory/sessions"},
 		"kimi-code": {".kimi-code/sessions", ".kimi/sessions"}, "windsurf": {".windsurf/transcripts"},
-		"roo-code": {".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
+		"antigravity": {".gemini/antigravity-cli", ".gemini/antigravity", ".gemini/antigravity-ide"},
+		"roo-code":    {".vscode-server/data/User/globalStorage/rooveterinaryinc.roo-cline/tasks"},
 	}
 	inEditors := map[session.Source][]string{ // below the folder of an editor's data
 		"cursor": {"Cursor/User/globalStorage", "Cursor/User/workspaceStorage"}, "cline": {"Code/User/globalStorage"},
@@ -33,22 +34,39 @@ func TestPlacesOfEveryProgramOnEverySystem(t *testing.T) {
 		system  string
 		environ []string
 		home    string
-		goose   string
-		editors string // the folder of their data
+		own     map[session.Source]string // those that differ
+		editors string                    // the folder of their data
 	}{
-		{"linux", []string{"HOME=/home/ana"}, "/home/ana", "/home/ana/.local/share/goose/sessions", "/home/ana/.config"},
+		{
+			"linux",
+			[]string{"HOME=/home/ana"},
+			"/home/ana",
+			map[session.Source]string{
+				"goose": "/home/ana/.local/share/goose/sessions", "hermes": "/home/ana/.hermes",
+				"devin": "/home/ana/.local/share/devin/cli", "zed": "/home/ana/.local/share/zed/threads",
+			},
+			"/home/ana/.config",
+		},
 		{
 			"darwin",
 			[]string{"HOME=/Users/ana"},
 			"/Users/ana",
-			"/Users/ana/Library/Application Support/Block/goose/data/sessions",
+			map[session.Source]string{
+				"goose":  "/Users/ana/Library/Application Support/Block/goose/data/sessions",
+				"hermes": "/Users/ana/.hermes", "devin": "/Users/ana/.local/share/devin/cli",
+				"zed": "/Users/ana/Library/Application Support/Zed/threads",
+			},
 			"/Users/ana/Library/Application Support",
 		},
 		{
 			"windows",
 			[]string{`USERPROFILE=C:\Users\ana`, `APPDATA=C:\Users\ana\AppData\Roaming`},
 			`C:/Users/ana`,
-			"C:/Users/ana/AppData/Roaming/Block/goose/data/sessions",
+			map[session.Source]string{
+				"goose":  "C:/Users/ana/AppData/Roaming/Block/goose/data/sessions",
+				"hermes": "C:/Users/ana/AppData/Local/hermes", "devin": "C:/Users/ana/AppData/Roaming/devin/cli",
+				"zed": "C:/Users/ana/AppData/Local/Zed/threads",
+			},
 			"C:/Users/ana/AppData/Roaming",
 		},
 	} {
@@ -62,8 +80,8 @@ func TestPlacesOfEveryProgramOnEverySystem(t *testing.T) {
 			for _, below := range same[source.Name()] {
 				want = append(want, c.home+"/"+below)
 			}
-			if source.Name() == "goose" {
-				want = []string{c.goose}
+			if own := c.own[source.Name()]; own != "" {
+				want = []string{own}
 			}
 			for _, below := range inEditors[source.Name()] {
 				want = append(want, c.editors+"/"+below)

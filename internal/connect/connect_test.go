@@ -2,6 +2,7 @@ package connect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -70,6 +71,13 @@ var before = map[string][]string{
 		"mcpServers:\n- name: a\n  command: b\n# end\nname: x\n",
 		"mcpServers:\n    # first\n    - name: a\n      command: b\n",
 	},
+	"hermes.yaml": {
+		"", "model: x", "mcp_servers:\n", "mcp_servers: {}\nmodel: x # y\n",
+		"# mine\nmcp_servers:\n  # first\n  time:\n    command: uvx\n    args: [\"mcp-server-time\"]\n\nmodel: x\n",
+	},
+	"hooks.json": {
+		"", "{}", "{\n  \"showHookOutput\": true,\n  \"PreCompact\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]\n}\n",
+	},
 	"SKILL.md": {""},
 }
 
@@ -82,9 +90,18 @@ var forms = map[string]form{
 	}},
 	"settings.json": claudeHooks("claude-code"),
 	"config.toml":   tomlServer{},
-	"config.yaml":   yamlExtension{},
+	"config.yaml":   gooseExtension,
 	"continue.yaml": yamlServer{},
+	"hermes.yaml":   hermesServer,
+	"hooks.json":    bareHooks(),
 	"SKILL.md":      whole{opencodeText, "opencode"},
+}
+
+// bareHooks are Droid's in a file of their own.
+func bareHooks() jsonHooks {
+	f := droidHooks
+	f.bare = true
+	return f
 }
 
 // For each kind of file: connect twice is connect once, a removal gives back the same bytes, and without the
@@ -476,7 +493,9 @@ func TestEveryProgramIsAsBefore(t *testing.T) {
 		".gemini/settings.json":     "{\n  // dark\n  \"theme\": \"x\"\n}\n", ".cursor/mcp.json": "{\"mcpServers\": {}}",
 		".openclaw/openclaw.json": "{\n  \"gateway\": {\"port\": 1},\n}\n", ".qwen/settings.json": "{}",
 		".config/kilo/kilo.json": "{}", ".copilot/mcp-config.json": "{}", ".kimi-code/mcp.json": "{}",
-		".config/zed/settings.json":                    "{}",
+		".config/zed/settings.json": "{}",
+		".factory/mcp.json":         "{}", ".config/crush/crush.json": "{}", ".hermes/config.yaml": "model: x\n",
+		".config/devin/config.json": "{\"version\": 1}", ".gemini/config/mcp_config.json": "{}",
 		".cline/data/settings/cline_mcp_settings.json": "{}", ".continue/config.yaml": "", ".config/Code/User/mcp.json": "{}",
 	}
 	dir, host := home(t, files)
@@ -778,6 +797,36 @@ func TestEveryConfigurationInEachState(t *testing.T) {
 	}
 }
 
+// Droid's hooks are added where its user has some: a new hooks.json would switch those of settings.json off. Where Droid
+// moved them since, a removal takes sessiond's out of both files.
+func TestHooksOfDroidAreWhereTheOthersAre(t *testing.T) {
+	const user = `{"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "say bye"}]}]}}`
+	for name, files := range map[string]map[string]string{
+		"hooks.json":    {".factory/settings.json": `{"model": "x"}`},
+		"settings.json": {".factory/settings.json": user},
+	} {
+		dir, host := home(t, files)
+		testkit.Check(t, connectAndRemove(t, host, "droid"))
+		for _, file := range []string{"hooks.json", "settings.json"} {
+			text, _ := os.ReadFile(filepath.Join(dir, ".factory", file)) // one of them may not be there
+			if got := strings.Contains(string(text), "hook droid"); got != (file == name) {
+				t.Errorf("%s for %s: %s", file, name, text)
+			}
+		}
+		if name == "settings.json" { // Droid saves all hooks in the other file
+			text := testkit.Must(os.ReadFile(filepath.Join(dir, ".factory/settings.json")))(t)
+			inner := strings.TrimSuffix(strings.TrimSpace(strings.TrimPrefix(string(text), `{"hooks":`)), "}")
+			testkit.Check(t, os.WriteFile(filepath.Join(dir, ".factory/hooks.json"), []byte(inner), 0o600))
+		}
+		testkit.Check(t, connectAndRemove(t, host, "-droid"))
+		for _, file := range []string{"hooks.json", "settings.json"} {
+			if text, _ := os.ReadFile(filepath.Join(dir, ".factory", file)); strings.Contains(string(text), "sessiond") {
+				t.Errorf("%s is left: %s", file, text)
+			}
+		}
+	}
+}
+
 // A file that cannot be read as it should stops its program, and changes nothing of it; the others are connected.
 func TestBrokenFileStopsItsProgramAlone(t *testing.T) {
 	for _, c := range []struct{ name, file, text, want string }{
@@ -881,7 +930,8 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 		"HOME": "/home/ana", "XDG_CONFIG_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc", "CODEX_HOME": "~/co",
 		"PI_CODING_AGENT_DIR": "/pi", "GOOSE_PATH_ROOT": "/g",
 		"GEMINI_CLI_HOME": "/ge", "OPENCLAW_CONFIG_PATH": "/oc/my.json", "COPILOT_HOME": "/cp",
-		"CLINE_MCP_SETTINGS_PATH": "/cl/cline_mcp_settings.json",
+		"CLINE_MCP_SETTINGS_PATH": "/cl/cline_mcp_settings.json", "FACTORY_HOME_OVERRIDE": "/f",
+		"CRUSH_GLOBAL_CONFIG": "/cr", "HERMES_HOME": "/he",
 	}
 	want := map[string]string{
 		"claude-code": "/cc/.claude.json", "codex": "/home/ana/co/config.toml", "opencode": "/x/opencode/opencode.json",
@@ -889,8 +939,10 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 		"kilo": "/x/kilo/kilo.json", "qwen-code": "/home/ana/.qwen/settings.json", "copilot-cli": "/cp/mcp-config.json",
 		"kimi-code": "/home/ana/.kimi-code/mcp.json", "cline": "/cl/cline_mcp_settings.json",
 		"continue": "/home/ana/.continue/config.yaml", "vscode-copilot": "/x/Code/User/mcp.json",
-		"zed":        "/x/zed/settings.json",
-		"gemini-cli": "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
+		"zed": "/x/zed/settings.json", "droid": "/f/.factory/mcp.json", "crush": "/cr/crush.json",
+		"hermes": "/he/config.yaml", "devin": "/x/devin/config.json",
+		"antigravity": "/home/ana/.gemini/config/mcp_config.json",
+		"gemini-cli":  "/ge/.gemini/settings.json", "cursor": "/home/ana/.cursor/mcp.json", "openclaw": "/oc/my.json",
 	}
 	for _, p := range (Host{Getenv: func(name string) string { return env[name] }}).Programs() {
 		if got := p.Files[0].Path; got != want[p.Name] {
@@ -902,22 +954,26 @@ func TestEnvironmentMovesFolders(t *testing.T) {
 // A program's files are where it looks for them on each system, and the program itself is found as a shell finds it.
 func TestFilesOfEverySystem(t *testing.T) {
 	for system, c := range map[string]struct {
-		env         map[string]string
-		home, goose string
+		env                        map[string]string
+		home, goose, hermes, devin string
 	}{
-		"linux":  {map[string]string{"HOME": "/home/ana"}, "/home/ana", "/home/ana/.config/goose/config.yaml"},
-		"darwin": {map[string]string{"HOME": "/Users/ana"}, "/Users/ana", "/Users/ana/.config/goose/config.yaml"},
+		"linux":  {map[string]string{"HOME": "/home/ana"}, "/home/ana", "/home/ana/.config/goose/config.yaml", "", ""},
+		"darwin": {map[string]string{"HOME": "/Users/ana"}, "/Users/ana", "/Users/ana/.config/goose/config.yaml", "", ""},
 		"windows": {
 			map[string]string{"USERPROFILE": `C:\Users\ana`, "APPDATA": `C:\Users\ana\AppData\Roaming`},
 			"C:/Users/ana",
 			"C:/Users/ana/AppData/Roaming/Block/goose/config/config.yaml",
+			"C:/Users/ana/AppData/Local/hermes/config.yaml",
+			"C:/Users/ana/AppData/Roaming/devin/config.json",
 		},
 	} {
 		want := map[string]string{
 			"claude-code": c.home + "/.claude.json", "codex": c.home + "/.codex/config.toml",
 			"opencode": c.home + "/.config/opencode/opencode.json", "pi": c.home + "/.pi/agent/mcp.json", "goose": c.goose,
 			"gemini-cli": c.home + "/.gemini/settings.json", "cursor": c.home + "/.cursor/mcp.json",
-			"openclaw": c.home + "/.openclaw/openclaw.json",
+			"openclaw": c.home + "/.openclaw/openclaw.json", "droid": c.home + "/.factory/mcp.json",
+			"crush": c.home + "/.config/crush/crush.json", "antigravity": c.home + "/.gemini/config/mcp_config.json",
+			"hermes": cmp.Or(c.hermes, c.home+"/.hermes/config.yaml"), "devin": cmp.Or(c.devin, c.home+"/.config/devin/config.json"),
 		}
 		h := Host{System: system, Getenv: func(name string) string { return c.env[name] }}
 		for _, p := range h.Programs() {

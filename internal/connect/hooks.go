@@ -3,6 +3,7 @@ package connect
 import (
 	"crypto/sha256"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type jsonHooks struct {
 	names   map[string]string // the program's events, by Claude Code's; "": it has none. nil: all are the same
 	second  int               // of a timeout
 	atTop   bool              // an answer's text stands at its top, not beside the event
+	bare    bool              // the file is the object of the events itself
 }
 
 func hooks(file string, f jsonHooks) File { return File{Hooks, file, f} }
@@ -44,9 +46,33 @@ var copilotHooks = jsonHooks{program: "copilot-cli", second: 1, atTop: true, nam
 	"PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: "SessionStart", forPrompts: forPrompts,
 }}
 
+// droidHooks: Droid has no event after a compaction but the start of the session that goes on.
+var droidHooks = jsonHooks{program: "droid", second: 1, names: map[string]string{
+	atCompact: atCompact, "PreCompact": "PreCompact", "SessionEnd": "SessionEnd", atStart: atStart, forPrompts: forPrompts,
+}}
+
+// droidHookFiles returns the file of Droid's hooks. hooks.json wins, event by event: a new one beside hooks in
+// settings.json would switch these off, so that they stay where they are. Droid moves them to hooks.json when its user
+// edits one: then both files may have sessiond's.
+func droidHookFiles(folder string) []File {
+	inSettings, bare := hooks(folder+"/settings.json", droidHooks), droidHooks
+	bare.bare = true
+	alone := hooks(folder+"/hooks.json", bare)
+	text, _ := os.ReadFile(inSettings.Path) // without one there are none
+	root, err := parseJSON(text)
+	has := err == nil && lookup(root, "hooks") != nil
+	switch {
+	case !exists(alone.Path) && has:
+		return []File{inSettings}
+	case has && strings.Contains(string(text), droidHooks.suffix()):
+		return []File{alone, inSettings}
+	}
+	return []File{alone}
+}
+
 // hooksOf returns the hooks of a program that differ from Claude Code's; nothing of another.
 func hooksOf(program string) jsonHooks {
-	for _, f := range []jsonHooks{geminiHooks, qwenHooks, copilotHooks} {
+	for _, f := range []jsonHooks{geminiHooks, qwenHooks, copilotHooks, droidHooks} {
 		if f.program == program {
 			return f
 		}
@@ -118,6 +144,14 @@ func (f jsonHooks) ours(event string) string {
 
 func (f jsonHooks) place() string { return "hooks" + f.suffix() }
 
+// path returns the names on the way to the object of the events, or to one of them.
+func (f jsonHooks) path(event ...string) []string {
+	if f.bare {
+		return event
+	}
+	return append([]string{"hooks"}, event...)
+}
+
 type jsonGroup struct {
 	Matcher string        `json:"matcher,omitempty"`
 	Hooks   []jsonHandler `json:"hooks"`
@@ -133,13 +167,13 @@ type jsonHandler struct {
 func (f jsonHooks) all(text []byte) ([]placed, error) {
 	root, err := parseJSON(text)
 	if err == nil {
-		err = namedOnce(text, root, "hooks")
+		err = namedOnce(text, root, f.path()...)
 	}
 	if err != nil {
 		return nil, err
 	}
 	var found []placed
-	hooks := lookup(root, "hooks")
+	hooks := lookup(root, f.path()...)
 	if hooks == nil {
 		return nil, nil
 	}
@@ -207,13 +241,13 @@ func (f jsonHooks) add(old []byte, w Wanted) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		switch groups := lookup(root, "hooks", event); {
+		switch groups := lookup(root, f.path(event)...); {
 		case groups == nil:
-			if text, err = put(text, []string{"hooks", event}, []jsonGroup{group}); err != nil {
+			if text, err = put(text, f.path(event), []jsonGroup{group}); err != nil {
 				return nil, err
 			}
 		case groups.Value.Kind() != '[':
-			return nil, notA("a list", text, groups, "hooks", event)
+			return nil, notA("a list", text, groups, f.path(event)...)
 		default: // after the user's groups, because Codex trusts a hook by its index in the list
 			text = appendItem(text, root, groups, "", group)
 		}
@@ -233,7 +267,7 @@ func (f jsonHooks) cut(old []byte) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		groups := lookup(root, "hooks", h.event)
+		groups := lookup(root, f.path(h.event)...)
 		handlers := groups.Find(fmt.Sprintf("/%d/hooks", h.group))
 		switch {
 		case len(itemsOf(handlers).spans) > 1:
@@ -241,7 +275,7 @@ func (f jsonHooks) cut(old []byte) ([]byte, error) {
 		case len(itemsOf(groups).spans) > 1:
 			text = cutItem(text, groups, h.group)
 		default:
-			if text, err = cutMember(text, []string{"hooks", h.event}); err != nil {
+			if text, err = cutMember(text, f.path(h.event)); err != nil {
 				return nil, err
 			}
 		}

@@ -104,6 +104,11 @@ func (h Host) Programs() []Program {
 	if p.user().IsOn("windows") {
 		zed = p.user().Config() + "/Zed"
 	}
+	factory, crush := p.moved("FACTORY_HOME_OVERRIDE", p.home)+"/.factory", p.config+"/crush"
+	hermes, devin := p.moved("HERMES_HOME", p.under(".hermes")), p.config+"/devin"
+	if p.user().IsOn("windows") {
+		hermes, devin = p.moved("HERMES_HOME", p.user().Data()+"/hermes"), p.user().Config()+"/devin"
+	}
 	openclaw := p.moved("OPENCLAW_STATE_DIR", p.moved("OPENCLAW_HOME", p.home)+"/.openclaw")
 
 	programs := []Program{
@@ -140,15 +145,24 @@ func (h Host) Programs() []Program {
 			{MCP, continues + "/config.yaml", yamlServer{}},
 		}},
 		{Name: "goose", binary: "goose", Folder: goose, Files: []File{
-			{MCP, goose + "/config.yaml", yamlExtension{}}, skill(goose),
+			{MCP, goose + "/config.yaml", gooseExtension}, skill(goose),
 		}},
 		{Name: "cursor", binary: "cursor", Folder: cursor, Files: []File{mcpServers(cursor + "/mcp.json"), skill(cursor)}},
 		{Name: "vscode-copilot", binary: "code", Folder: code, Files: []File{
-			server(code+"/User/mcp.json", vscodeEntry, "servers"),
+			server(code+"/User/mcp.json", stdioEntry, "servers"),
 		}},
 		{Name: "zed", binary: "zed", Folder: zed, Files: []File{
 			server(zed+"/settings.json", zedEntry, "context_servers"),
 		}},
+		{Name: "droid", binary: "droid", Folder: factory, Files: append([]File{
+			server(factory+"/mcp.json", stdioEntry, "mcpServers"), skill(factory),
+		}, droidHookFiles(factory)...)},
+		{Name: "crush", binary: "crush", Folder: crush, Files: []File{
+			server(p.moved("CRUSH_GLOBAL_CONFIG", crush)+"/crush.json", stdioEntry, "mcp"), skill(crush),
+		}},
+		{Name: "hermes", binary: "hermes", Folder: hermes, Files: []File{{MCP, hermes + "/config.yaml", hermesServer}}},
+		{Name: "devin", binary: "devin", Folder: devin, Files: []File{mcpServers(devin + "/config.json")}},
+		{Name: "antigravity", binary: "agy", Folder: p.under(".gemini", "antigravity-cli"), Files: p.antigravity()},
 		{Name: "openclaw", binary: "openclaw", Folder: openclaw, Files: []File{
 			p.openclawServer(openclaw), skill(openclaw),
 		}},
@@ -225,7 +239,8 @@ func copilotEntry(binary string) any {
 	}{"local", commandOfEntry(binary), []string{"*"}}
 }
 
-func vscodeEntry(binary string) any {
+// stdioEntry is a server of VS Code, Droid and Crush.
+func stdioEntry(binary string) any {
 	return struct {
 		Type string `json:"type"`
 		command
@@ -265,6 +280,17 @@ func (p places) cline(cline, code string) []File {
 	}
 	if extension := code + "/User/globalStorage/saoudrizwan.claude-dev"; exists(extension) {
 		files = append(files, mcpServers(extension+"/settings/cline_mcp_settings.json"))
+	}
+	return files
+}
+
+// antigravity returns the file that all of Antigravity's programs share, and those of their own where these are there.
+func (p places) antigravity() []File {
+	files := []File{mcpServers(p.under(".gemini", "config", "mcp_config.json"))}
+	for _, program := range []string{"antigravity-cli", "antigravity"} {
+		if own := p.under(".gemini", program, "mcp_config.json"); exists(own) {
+			files = append(files, mcpServers(own))
+		}
 	}
 	return files
 }

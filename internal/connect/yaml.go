@@ -9,22 +9,38 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// yamlExtension is an MCP server of Goose: extensions.sessiond, the first of the extensions.
-type yamlExtension struct{}
+// yamlMap is an MCP server in a mapping of YAML, as its first member.
+type yamlMap struct {
+	key     string // of the mapping
+	command string // name of the member of a server that is its program
+	lines   func(binary string) []string
+}
 
-const yamlKey = "extensions"
+// gooseExtension is an extension of Goose.
+var gooseExtension = yamlMap{"extensions", "cmd", func(binary string) []string {
+	return []string{
+		"enabled: true", "type: stdio", "name: " + serverName,
+		"description: Search and read earlier sessions of every agent on this host", "cmd: " + binary, "args:", "  - mcp",
+		"timeout: 300",
+	}
+}}
 
-func (yamlExtension) place() string { return yamlKey }
+// hermesServer is a server of Hermes.
+var hermesServer = yamlMap{"mcp_servers", "command", func(binary string) []string {
+	return []string{"command: " + binary, "args: [mcp]"}
+}}
 
-func (yamlExtension) find(old []byte) (Wanted, bool, error) {
+func (f yamlMap) place() string { return f.key }
+
+func (f yamlMap) find(old []byte) (Wanted, bool, error) {
 	all, err := parseYAML(old)
-	extensions, _ := all[yamlKey].(map[string]any)
+	extensions, _ := all[f.key].(map[string]any)
 	extension, found := extensions[serverName].(map[string]any)
-	binary, _ := extension["cmd"].(string)
+	binary, _ := extension[f.command].(string)
 	return Wanted{Binary: binary}, found, err
 }
 
-func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
+func (f yamlMap) add(old []byte, w Wanted) ([]byte, error) {
 	have, found, err := f.find(old)
 	if err != nil || found && have.Binary == w.Binary {
 		return old, err
@@ -33,31 +49,27 @@ func (f yamlExtension) add(old []byte, w Wanted) ([]byte, error) {
 		return f.move(old, w)
 	}
 	entry := func(indent string) string {
-		lines := []string{
-			serverName + ":", "  enabled: true", "  type: stdio", "  name: " + serverName,
-			"  description: Search and read earlier sessions of every agent on this host",
-			"  cmd: " + quoteTOML(w.Binary), "  args:", "    - mcp", "  timeout: 300",
-		}
-		return indent + strings.Join(lines, "\n"+indent) + "\n"
+		return indent + serverName + ":\n" + indent + "  " +
+			strings.Join(f.lines(quoteTOML(w.Binary)), "\n"+indent+"  ") + "\n"
 	}
 	out, err := f.insert(old, entry)
 	if err != nil {
 		return nil, err
 	}
-	if !sameElse(f, parseYAML, yamlKey, old, out, true) {
-		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", yamlKey,
+	if !sameElse(f, parseYAML, f.key, old, out, true) {
+		return nil, fmt.Errorf("%s has a form that cannot be edited in place; add sessiond by hand:\n%s", f.key,
 			entry("  "))
 	}
 	return out, nil
 }
 
 // move changes the path of the server's binary. It keeps the rest of the entry, which the user may have edited.
-func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
+func (f yamlMap) move(old []byte, w Wanted) ([]byte, error) {
 	var cmd *yaml.Node
-	_, extensions, err := yamlMember(old, yamlKey)
+	_, extensions, err := yamlMember(old, f.key)
 	if err == nil {
 		_, entry := memberOf(extensions, serverName)
-		_, cmd = memberOf(entry, "cmd")
+		_, cmd = memberOf(entry, f.command)
 	}
 	if cmd != nil {
 		start := lineStart(old, cmd.Line) + cmd.Column - 1
@@ -65,17 +77,17 @@ func (f yamlExtension) move(old []byte, w Wanted) ([]byte, error) {
 		if end > len(old) || string(old[start:end]) != cmd.Value { // quoted: up to the end of the line
 			end = max(start, len(bytes.TrimRight(old[:lineStart(old, cmd.Line+1)], "\r\n")))
 		}
-		if out := splice(old, start, end, quoteTOML(w.Binary)); sameElse(f, parseYAML, yamlKey, old, out, true) {
+		if out := splice(old, start, end, quoteTOML(w.Binary)); sameElse(f, parseYAML, f.key, old, out, true) {
 			return out, nil
 		}
 	}
-	return nil, fmt.Errorf("%s.%s has no cmd in a line of its own; delete that entry and connect again", yamlKey,
-		serverName)
+	return nil, fmt.Errorf("%s.%s has no %s in a line of its own; delete that entry and connect again", f.key,
+		serverName, f.command)
 }
 
-// insert adds the entry after the line `extensions:`. Without that line it appends both to the text.
-func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]byte, error) {
-	name, value, err := yamlMember(text, yamlKey)
+// insert adds the entry after the line of the mapping. Without that line it appends both to the text.
+func (f yamlMap) insert(text []byte, entry func(indent string) string) ([]byte, error) {
+	name, value, err := yamlMember(text, f.key)
 	if err != nil {
 		return nil, err
 	}
@@ -83,22 +95,22 @@ func (yamlExtension) insert(text []byte, entry func(indent string) string) ([]by
 		if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
 			text = append(bytes.Clone(text), '\n')
 		}
-		return append(bytes.Clone(text), yamlKey+":\n"+entry("  ")...), nil
+		return append(bytes.Clone(text), f.key+":\n"+entry("  ")...), nil
 	}
 	next := lineStart(text, name.Line+1)
 	switch {
 	case value.Kind == yaml.MappingNode && value.Style&yaml.FlowStyle == 0 && len(value.Content) > 0:
 		return splice(text, next, next, entry(strings.Repeat(" ", value.Content[0].Column-1))), nil
-	// `extensions: {}` or `extensions:`
+	// `NAME: {}` or `NAME:`
 	case value.Kind == yaml.MappingNode && len(value.Content) == 0, value.Tag == "!!null":
-		return splice(text, lineStart(text, name.Line), next, yamlKey+":\n"+entry("  ")), nil
+		return splice(text, lineStart(text, name.Line), next, f.key+":\n"+entry("  ")), nil
 	}
-	return nil, fmt.Errorf("line %d: %s is not a list of names; add sessiond by hand:\n%s", name.Line, yamlKey,
+	return nil, fmt.Errorf("line %d: %s is not a list of names; add sessiond by hand:\n%s", name.Line, f.key,
 		entry("  "))
 }
 
-func (f yamlExtension) cut(old []byte) ([]byte, error) {
-	key, value, err := yamlMember(old, yamlKey)
+func (f yamlMap) cut(old []byte) ([]byte, error) {
+	key, value, err := yamlMember(old, f.key)
 	if err != nil {
 		return nil, err
 	}
@@ -113,13 +125,13 @@ func (f yamlExtension) cut(old []byte) ([]byte, error) {
 		}
 		start := lineStart(old, value.Content[i].Line)
 		if keyLine := lineStart(old, key.Line); len(value.Content) == 2 && // no extension is left
-			string(bytes.TrimSpace(old[keyLine:start])) == yamlKey+":" {
+			string(bytes.TrimSpace(old[keyLine:start])) == f.key+":" {
 			start = keyLine
 		}
 		out = splice(old, start, lineStart(old, last.Line+1), "")
 	}
-	if !sameElse(f, parseYAML, yamlKey, old, out, false) {
-		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", yamlKey, serverName)
+	if !sameElse(f, parseYAML, f.key, old, out, false) {
+		return nil, fmt.Errorf("%s.%s cannot be removed in place; remove it by hand", f.key, serverName)
 	}
 	return out, nil
 }

@@ -8,8 +8,12 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/crush"
+	"sessiond/internal/history/devin"
 	"sessiond/internal/history/goose"
+	"sessiond/internal/history/hermes"
 	"sessiond/internal/history/opencode"
+	"sessiond/internal/history/zed"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/historytest"
 )
@@ -132,6 +136,130 @@ func writesOpencode() *writer {
 		agent: func(w *writing, f, from *file) {
 			begin(w, f, "'"+from.id+"'")
 			w.say(f)
+		},
+	}
+}
+
+// writesZed: a thread is one document, whose entries are comments here until its row is written.
+func writesZed() *writer {
+	entry := strings.NewReplacer("/*", "", "*/", "")
+	return &writer{
+		name: "zed", either: true, source: func(now func() time.Time) history.Source { return zed.New(historytest.NoUser, now) },
+		base: "threads.db", schema: `CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, created_at TEXT, updated_at TEXT, data_type TEXT, data BLOB);`,
+		begin: func(w *writing, f *file) {
+			f.path = f.id
+			f.lines = append(f.lines, line{text: fmt.Sprintf(`'%s', '%s', '%s'`, f.id, w.says(), w.now.Format(time.RFC3339))})
+		},
+		turn: func(w *writing, f *file) {
+			id := fmt.Sprintf("u%d", w.fresh())
+			f.add(id, `/*{"User":{"id":%q,"content":[{"Text":%q}]}}*/`, id, w.says())
+			f.add("", `/*{"Agent":{"content":[{"Text":%q}]}}*/`, w.says())
+		},
+		change: changeWords,
+		ends: func(f *file) string {
+			var said []string
+			for _, l := range f.lines[1:] {
+				said = append(said, entry.Replace(l.text))
+			}
+			return fmt.Sprintf(`INSERT INTO threads VALUES (%s, '%s', 'json', '{"version":"0.3.0","messages":[%s]}')`, f.lines[0].text,
+				f.updated.Format(time.RFC3339), strings.Join(said, ","))
+		},
+	}
+}
+
+func writesCrush() *writer {
+	begin := func(w *writing, f *file, parent string) {
+		f.path = f.id
+		f.add("", `INSERT INTO sessions VALUES ('%s', %s, '%s', 0, %d, %s / 1000)`, f.id, parent, w.says(), w.now.Unix(), updated)
+		f.lines[0].ends = true
+	}
+	return &writer{
+		name: "crush", source: func(now func() time.Time) history.Source { return crush.New(historytest.NoUser, now) },
+		base: "crush.db", schema: `
+			CREATE TABLE sessions (id TEXT PRIMARY KEY, parent_session_id TEXT, title TEXT, cost REAL, created_at INTEGER, updated_at INTEGER);
+			CREATE TABLE messages (id TEXT PRIMARY KEY, session_id TEXT, role TEXT, parts TEXT, created_at INTEGER, updated_at INTEGER);`,
+		begin: func(w *writing, f *file) { begin(w, f, "NULL") },
+		turn: func(w *writing, f *file) {
+			w.talks(f, func(role, id, text string) string {
+				ends := ""
+				if role == "assistant" {
+					ends = `,{"type":"finish","data":{"reason":"end_turn"}}`
+				}
+				return fmt.Sprintf(`INSERT INTO messages VALUES ('%s', '%s', '%s', '[{"type":"text","data":{"text":%q}}%s]', %d, %s)`, id, f.id,
+					role, text, ends, w.now.Unix(), updated)
+			})
+		},
+		change: changeWords,
+		agent: func(w *writing, f, from *file) {
+			begin(w, f, "'"+from.id+"'")
+			w.say(f)
+		},
+	}
+}
+
+func writesHermes() *writer {
+	begin := func(w *writing, f *file, marks, parent string) {
+		f.path = f.id
+		f.add("", `INSERT INTO sessions VALUES ('%s', 'cli', '%s', '%s', %s, %d, %s / 1000.0)`, f.id, w.says(), marks, parent, w.now.Unix(), updated)
+		f.lines[0].ends = true
+	}
+	return &writer{
+		name: "hermes", source: func(now func() time.Time) history.Source { return hermes.New(historytest.NoUser, now) },
+		base: "state.db", schema: `
+			CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, title TEXT, model_config TEXT, parent_session_id TEXT, started_at REAL, last_activity_at REAL);
+			CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, content TEXT, timestamp REAL);`,
+		begin: func(w *writing, f *file) { begin(w, f, "", "NULL") },
+		turn: func(w *writing, f *file) {
+			w.talks(f, func(role, _, text string) string {
+				return fmt.Sprintf(`INSERT INTO messages (session_id, role, content, timestamp) VALUES ('%s', '%s', '%s', %d)`, f.id, role, text,
+					w.now.Unix())
+			})
+		},
+		fork: func(w *writing, f, from *file) {
+			begin(w, f, `{"_branched_from":"`+from.id+`"}`, "'"+from.id+"'")
+			for _, l := range w.copied(from) {
+				f.lines = append(f.lines, line{l.id, strings.ReplaceAll(l.text, "'"+from.id+"'", "'"+f.id+"'"), l.ends})
+			}
+			w.say(f)
+		},
+		agent: func(w *writing, f, from *file) {
+			begin(w, f, `{"_delegate_from":"`+from.id+`"}`, "'"+from.id+"'")
+			w.say(f)
+		},
+	}
+}
+
+func writesDevin() *writer {
+	return &writer{
+		name: "devin", source: func(now func() time.Time) history.Source { return devin.New(historytest.NoUser, now) },
+		base: "sessions.db", schema: `
+			CREATE TABLE sessions (id TEXT PRIMARY KEY, working_directory TEXT, created_at INTEGER, last_activity_at INTEGER, title TEXT, main_chain_id INTEGER);
+			CREATE TABLE message_nodes (row_id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, node_id INTEGER, parent_node_id INTEGER, chat_message TEXT, created_at INTEGER);`,
+		begin: func(w *writing, f *file) {
+			f.path = f.id
+			f.lines = append(f.lines, line{text: fmt.Sprintf(`'%s', '/w', %d, %s, '%s'`, f.id, w.now.Unix(), updated, w.says())})
+		},
+		turn: func(w *writing, f *file) {
+			for _, role := range []string{"user", "assistant"} {
+				parent, id := "NULL", w.fresh()
+				if last := f.last(); last != "" {
+					parent = last
+				}
+				used := ""
+				if role == "assistant" {
+					used = fmt.Sprintf(`,"metadata":{"metrics":{"input_tokens":%d,"output_tokens":5}}`, w.fresh())
+				}
+				f.add(fmt.Sprint(id), `INSERT INTO message_nodes (session_id, node_id, parent_node_id, chat_message, created_at) VALUES ('%s', %d, %s, '{"message_id":"m%d","role":%q,"content":%q%s}', %d)`, f.id, id, parent, id, role, w.says(), used, w.now.Unix())
+				w.now = w.now.Add(time.Second)
+			}
+		},
+		change: changeWords,
+		ends: func(f *file) string {
+			head := f.last()
+			if head == "" {
+				head = "NULL"
+			}
+			return fmt.Sprintf(`INSERT INTO sessions VALUES (%s, %s)`, f.lines[0].text, head)
 		},
 	}
 }

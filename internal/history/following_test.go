@@ -57,6 +57,7 @@ type writer struct {
 	schema  string
 	either  bool // no record says which of the files with equal lines is a fork of which
 	inOrder bool // a message is not written again once another one follows it
+	union   bool // what a file loses stays in the conversation
 	source  func(now func() time.Time) history.Source
 	begin   func(w *writing, f *file)         // makes the first lines of a new file
 	turn    func(w *writing, f *file)         // adds lines that go on with a file's conversation
@@ -187,7 +188,7 @@ func (w *writing) step() {
 		return
 	}
 	what := w.pick(14)
-	if f.forked && what >= 5 && what <= 8 || w.base != "" && what >= 3 && what <= 4 {
+	if (f.forked || w.union) && what >= 5 && what <= 8 || w.base != "" && what >= 3 && what <= 4 {
 		what = 0
 	}
 	switch what {

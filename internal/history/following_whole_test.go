@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"sessiond/internal/history"
+	"sessiond/internal/history/antigravity"
 	"sessiond/internal/history/chatgpt"
 	"sessiond/internal/history/claudeai"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/cursor"
 	"sessiond/internal/history/droid"
+	"sessiond/internal/history/geminitakeout"
 	"sessiond/internal/history/generic"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/vscodecopilot"
@@ -29,7 +31,8 @@ import (
 func wholeWriters() []*writer {
 	return []*writer{
 		writesCline(), writesRoo(), writesContinue(), writesChatGPT(), writesClaudeAI(), writesGeneric(), writesKimiCode(),
-		writesDroid(), writesWindsurf(), writesVSCodeCopilot(), writesCursor(),
+		writesDroid(), writesWindsurf(), writesVSCodeCopilot(), writesCursor(), writesZed(), writesCrush(), writesHermes(),
+		writesDevin(), writesAntigravity(), writesGeminiTakeout(),
 	}
 }
 
@@ -250,6 +253,43 @@ func writesWindsurf() *writer {
 			f.add("", `{"type":"planner_response","status":"done","planner_response":{"response":%q}}`, w.says())
 		},
 		change: changeWords,
+	}
+}
+
+func writesAntigravity() *writer {
+	return &writer{
+		name: "antigravity", source: func(now func() time.Time) history.Source {
+			return antigravity.New(historytest.NoEnv, now)
+		},
+		begin: func(w *writing, f *file) {
+			f.path = filepath.Join(w.dir, "brain", f.id, ".system_generated", "logs", "transcript_full.jsonl")
+		},
+		turn: func(w *writing, f *file) {
+			put := func(source, kind, more string) {
+				f.add("", `{"step_index":%d,"source":%q,"type":%q,"status":"DONE","created_at":%q,%s}`, len(f.lines), source, kind, w.at(), more)
+				w.now = w.now.Add(time.Second)
+			}
+			put("USER_EXPLICIT", "USER_INPUT", fmt.Sprintf(`"content":"<USER_REQUEST>%s</USER_REQUEST>"`, w.says()))
+			put("MODEL", "PLANNER_RESPONSE", `"tool_calls":[{"name":"view_file","args":{"AbsolutePath":"/w/a.go"}}]`)
+			put("MODEL", "VIEW_FILE", fmt.Sprintf(`"content":%q`, w.says()))
+			put("MODEL", "PLANNER_RESPONSE", fmt.Sprintf(`"content":%q`, w.says()))
+		},
+		change: changeWords,
+	}
+}
+
+func writesGeminiTakeout() *writer {
+	return &writer{
+		name: "gemini-takeout", joins: ",\n", ends: func(*file) string { return "]" }, union: true,
+		source: func(now func() time.Time) history.Source { return geminitakeout.New(now) },
+		begin: func(w *writing, f *file) {
+			f.path = filepath.Join(w.dir, f.id, "MyActivity.json")
+			f.add("", `[`)
+		},
+		turn: func(w *writing, f *file) {
+			f.add("", `{"header":"Gemini Apps","title":"Prompted %s","time":%q,"safeHtmlItem":[{"html":"<p>%s</p>"}],"details":[{"url":"https://gemini.google.com/app/%s"}]}`, w.says(), w.at(), w.says(), f.id[:8])
+			w.now = w.now.Add(time.Second)
+		},
 	}
 }
 

@@ -4,14 +4,18 @@ import (
 	"fmt"
 	"strings"
 
+	"sessiond/internal/history/antigravity"
 	"sessiond/internal/history/chatgpt"
 	"sessiond/internal/history/claudeai"
 	"sessiond/internal/history/cline"
 	"sessiond/internal/history/continuedev"
 	"sessiond/internal/history/crush"
 	"sessiond/internal/history/cursor"
+	"sessiond/internal/history/devin"
 	"sessiond/internal/history/droid"
+	"sessiond/internal/history/geminitakeout"
 	"sessiond/internal/history/generic"
+	"sessiond/internal/history/hermes"
 	"sessiond/internal/history/kimicode"
 	"sessiond/internal/history/vscodecopilot"
 	"sessiond/internal/history/windsurf"
@@ -150,6 +154,44 @@ func wholeTalks() []talk {
 					'{"version":"0.3.0","cumulative_token_usage":{"input_tokens":3,"output_tokens":%[3]d},"messages":[
 					{"User":{"id":"u","content":[{"Text":"asked in %[1]s"}]}},{"Agent":{"content":[{"Text":"%[2]s"}]}}]}');`,
 					session, said, last(outputs))
+			},
+		},
+		{
+			source: hermes.New(historytest.NoUser, historytest.Later), file: "state.db", grows: true, latest: true,
+			tables: `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, source TEXT, started_at REAL, input_tokens INTEGER, output_tokens INTEGER);
+				CREATE TABLE IF NOT EXISTS messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, content TEXT, timestamp REAL);
+				CREATE TABLE IF NOT EXISTS session_model_usage (session_id TEXT, model TEXT, task TEXT, input_tokens INTEGER, output_tokens INTEGER);`,
+			text: func(session, said string, outputs ...int64) string {
+				return fmt.Sprintf(`INSERT INTO sessions VALUES ('%[1]s', 'cli', 1767344460, 3, %[3]d);
+					INSERT INTO session_model_usage VALUES ('%[1]s', 'm', '', 3, %[3]d);
+					INSERT INTO messages (session_id, role, content, timestamp) VALUES ('%[1]s', 'user', 'asked in %[1]s', 1767344460),
+					('%[1]s', 'assistant', '%[2]s', 1767344461);`, session, said, last(outputs))
+			},
+		},
+		{
+			source: devin.New(historytest.NoUser, historytest.Later), file: "sessions.db",
+			tables: `CREATE TABLE IF NOT EXISTS sessions (id TEXT PRIMARY KEY, created_at INTEGER, main_chain_id INTEGER);
+				CREATE TABLE IF NOT EXISTS message_nodes (session_id TEXT, node_id INTEGER, parent_node_id INTEGER, chat_message TEXT);`,
+			text: func(session, said string, outputs ...int64) string {
+				return fmt.Sprintf(`INSERT INTO sessions VALUES ('%[1]s', 1767344460, 2);
+					INSERT INTO message_nodes VALUES ('%[1]s', 1, NULL, '{"message_id":"a","role":"user","content":"asked in %[1]s"}'),
+					('%[1]s', 2, 1, '{"message_id":"b","role":"assistant","content":"%[2]s","metadata":{"metrics":{"input_tokens":3,"output_tokens":%[3]d}}}');`,
+					session, said, last(outputs))
+			},
+		},
+		{
+			source: antigravity.New(historytest.NoEnv, historytest.Later), silent: true, // beside its database
+			file: "brain/*/.system_generated/logs/transcript_full.jsonl",
+			text: func(session, said string, _ ...int64) string {
+				return lines(fmt.Sprintf(`{"step_index":0,"source":"USER_EXPLICIT","type":"USER_INPUT","content":"<USER_REQUEST>asked in %s</USER_REQUEST>","created_at":"2026-01-02T09:00:00Z"}`, session),
+					fmt.Sprintf(`{"step_index":1,"source":"MODEL","type":"PLANNER_RESPONSE","content":%q,"created_at":"2026-01-02T09:00:01Z"}`, said))
+			},
+		},
+		{
+			source: geminitakeout.New(historytest.Later), file: "*/MyActivity.json", silent: true,
+			text: func(session, said string, _ ...int64) string {
+				return fmt.Sprintf(`[{"header":"Gemini Apps","title":"Prompted asked in %[1]s","time":"2026-01-02T09:00:00Z","safeHtmlItem":[{"html":%[2]q}],`+
+					`"details":[{"url":"https://gemini.google.com/app/0123456789abcde%[1]s"}]}]`, session, said)
 			},
 		},
 		{

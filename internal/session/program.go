@@ -99,7 +99,11 @@ var Programs = []ProgramInfo{
 	{Name: SourceDroid, Title: "Droid", Aliases: []string{"factory"}, Resume: "droid --resume"},
 	{Name: SourceWindsurf, Title: "Windsurf", Aliases: []string{"devin-desktop", "cascade"}},
 	{Name: SourceZed, Title: "Zed"},
-	{Name: SourceCrush, Title: "Crush"},
+	{Name: SourceCrush, Title: "Crush", Resume: "crush --session"},
+	{Name: SourceHermes, Title: "Hermes", Aliases: []string{"hermes-agent"}, Resume: "hermes --resume"},
+	{Name: SourceDevin, Title: "Devin", Aliases: []string{"devin-cli"}, Resume: "devin --resume"},
+	{Name: SourceAntigravity, Title: "Antigravity", Aliases: []string{"agy"}, Resume: "agy --conversation"},
+	{Name: SourceGeminiTakeout, Title: "Gemini Takeout", Aliases: []string{"takeout", "gemini-apps"}},
 }
 
 // ProgramNamed returns the program of a name, a title or an alias, in any case.

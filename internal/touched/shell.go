@@ -1,6 +1,7 @@
 package touched
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -13,7 +14,7 @@ import (
 // addShell adds the files of a shell tool's command: those of patches, and those of the few plain
 // commands that leave no doubt.
 func (c *collector) addShell(args *arguments, directory string) {
-	for _, dir := range []string{args.WorkDir, args.WorkingDir} {
+	for _, dir := range []string{args.WorkDir, args.WorkingDir, args.BigDir} {
 		if isPath(dir) {
 			directory = folders.Join(directory, dir)
 		}
@@ -38,7 +39,7 @@ func (c *collector) addShell(args *arguments, directory string) {
 			c.addScript(script, directory)
 		}
 	default:
-		c.addScript(args.Cmd, directory)
+		c.addScript(cmp.Or(args.Cmd, args.CommandLine), directory)
 	}
 }
 

@@ -57,6 +57,8 @@ type arguments struct {
 	CamelPath  string `json:"filePath"`    // opencode, VS Code
 	LowerPath  string `json:"filepath"`    // Continue
 	TargetFile string `json:"target_file"` // Cursor
+	BigTarget  string `json:"TargetFile"`  // Antigravity, to write
+	Absolute   string `json:"AbsolutePath"`
 	Files      []struct {
 		Path string `json:"path"`
 	} `json:"files"` // Cline, read_files
@@ -69,10 +71,12 @@ type arguments struct {
 	Patch        string         `json:"patch"`
 	WorkDir      string         `json:"workdir"`
 	WorkingDir   string         `json:"working_directory"`
+	CommandLine  string         `json:"CommandLine"` // Antigravity
+	BigDir       string         `json:"Cwd"`
 }
 
 func (a *arguments) file() string {
-	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path, a.LowerPath, a.TargetFile)
+	return cmp.Or(a.FilePath, a.CamelPath, a.NotebookPath, a.Path, a.LowerPath, a.TargetFile, a.BigTarget, a.Absolute)
 }
 
 // addCall adds the files of one tool call.
@@ -101,7 +105,7 @@ func (c *collector) addCall(tool, text, directory string) {
 	case "edit", "multiedit", "edit_file", "notebookedit", "str_replace", "strreplace", "search_replace",
 		"replace_string_in_file", "insert_edit_into_file", "replacestring", "editor", "replace_in_file", "apply_diff",
 		"insert_content", "search_and_replace", "strreplacefile", "edit_existing_file", "single_find_and_replace",
-		"code_action":
+		"code_action", "replace_file_content", "multi_replace_file_content":
 		c.addFile(args.file(), directory, session.OpEdit)
 	case "delete_file", "delete":
 		c.addFile(args.file(), directory, session.OpDelete)
@@ -112,6 +116,9 @@ func (c *collector) addCall(tool, text, directory string) {
 		_ = json.Unmarshal(args.Command, &command) // as Codex tells it to a hook
 		for _, patch := range []string{args.Input, args.PatchText, args.Patch, command} {
 			c.addPatch(patch, directory)
+		}
+		if tool == "patch" { // Hermes, of one file
+			c.addFile(args.file(), directory, session.OpEdit)
 		}
 	default:
 		if shells[tool] {
@@ -125,6 +132,7 @@ var shells = map[string]bool{
 	"bash": true, "shell": true, "shell_command": true, "local_shell": true, "exec": true,
 	"exec_command": true, "run_terminal_cmd": true, "run_terminal_command": true, "run_in_terminal": true,
 	"execute_command": true, "execute": true, "run_command": true, "run_commands": true, "run_shell_command": true,
+	"run_shell": true, "terminal": true,
 }
 
 // toolName returns the name of a tool in lower case, without the prefix of Goose's extension, of OpenAI's functions,

@@ -86,6 +86,12 @@ func TestFilesKnowsEachProgramsTools(t *testing.T) {
 		{"null beside cmd", "exec_command", `{"cmd":"cat a","command":null}`, "read /w/a"},
 		{"bad UTF-8 beside the path", "write", "{\"content\":\"\xff\",\"path\":\"a\"}", "write /w/a"},
 		{"OpenClaw runs", "exec", `{"command":"tail -n 5 a.log"}`, "read /w/a.log"},
+		{"Hermes edits", "patch", `{"mode":"replace","path":"/x/a.go","old_string":"1"}`, "edit /x/a.go"},
+		{"Hermes runs", "terminal", `{"command":"cat a.go"}`, "read /w/a.go"},
+		{"Antigravity reads", "view_file", `{"AbsolutePath":"/x/a.go"}`, "read /x/a.go"},
+		{"Antigravity writes", "write_to_file", `{"TargetFile":"/x/a.go","CodeContent":""}`, "write /x/a.go"},
+		{"Antigravity edits", "replace_file_content", `{"TargetFile":"/x/a.go"}`, "edit /x/a.go"},
+		{"Antigravity runs", "run_command", `{"CommandLine":"cat a.go","Cwd":"/v"}`, "read /v/a.go"},
 		{"another server's read", "mcp__wiki__read", `{"path":"Main Page"}`, ""},
 		{"a tool that is no file's", "Grep", `{"path":"/x","pattern":"a"}`, ""},
 	} {

@@ -1,0 +1,4 @@
+package antigravity
+
+// CallForTest reads a row of calls.
+var CallForTest = callOf
