@@ -173,7 +173,10 @@ func (f jsonHooks) all(text []byte) ([]placed, error) {
 		return nil, err
 	}
 	var found []placed
-	hooks := lookup(root, f.path()...)
+	hooks := root
+	if !f.bare {
+		hooks = lookup(root, f.path()...)
+	}
 	if hooks == nil {
 		return nil, nil
 	}

@@ -32,7 +32,8 @@ func programs(t *testing.T) []program {
 	all := []program{
 		ofPi(), omp, ofClaudeCode(), ofCodex(), ofOpenClaw(), ofGoose(), ofOpencode(), kilo, ofGeminiCLI(), ofCopilotCLI(),
 		ofQwenCode(), ofSessiond(t), ofContinue(), ofCline(), ofRoo(), ofChatGPT(), ofClaudeAI(), ofGeneric(), ofKimiCode(),
-		ofVSCodeCopilot(), ofCursor(), ofDroid(), ofWindsurf(),
+		ofVSCodeCopilot(), ofCursor(), ofDroid(), ofWindsurf(), ofZed(), ofCrush(), ofHermes(), ofDevin(), ofAntigravity(),
+		ofGeminiTakeout(),
 	}
 	for i := range all {
 		if p := &all[i]; p.lines.says != nil {

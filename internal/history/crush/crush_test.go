@@ -145,3 +145,10 @@ func TestReplyThatIsStreamed(t *testing.T) {
 	}
 	h.Examine()
 }
+
+func FuzzParts(f *testing.F) {
+	f.Add([]byte(text("one")))
+	f.Add([]byte(`[{"type":"tool_call","data":{"id":"c","name":"x","input":"{}"}},{"type":"finish","data":{"reason":"error","message":"x"}}]`))
+	historytest.FuzzCell(f, "crush.db", talk+say("1", "user", text("one"))+say("2", "assistant", "[]"),
+		`UPDATE messages SET parts = ? WHERE id = '2'`, source(historytest.Later))
+}

@@ -115,7 +115,7 @@ func (t *talk) about(s *row, folder string) {
 	if w.Title = s.Title; slices.Contains([]string{"New Session", "Untitled Session", "New Agent Session"}, w.Title) {
 		w.Title = ""
 	}
-	if s.Parent != "" {
+	if s.Parent != "" && s.Parent != s.ID {
 		w.New.Kind, w.ParentID = "subagent", s.Parent
 		_, w.ParentCall, _ = strings.Cut(s.ID, "$$")
 	}

@@ -45,17 +45,26 @@ func rank(f history.Found) int {
 	return 1
 }
 
-// search lists the database of a folder, or of the folders of Devin in it, with its transcripts.
+// maxDepth reaches from a home to its database.
+const maxDepth = 6
+
+// search lists the databases below a folder, with the transcripts beside them.
 func search(f *history.Finder, folder string) {
 	before := len(f.Found)
-	for i, place := range []string{folder, filepath.Join(folder, "cli"), filepath.Join(folder, "devin", "cli")} {
-		if i == 0 || history.IsFolder(place) {
-			f.Folder(place, 1, isDatabase)
-		}
-		if files := filepath.Join(place, transcripts); history.IsFolder(files) {
-			f.Folder(files, 1, func(name string) bool { return strings.HasSuffix(name, ".json") })
+	if f.Usual { // the program's versions lie there, too
+		f.Folder(folder, 1, isDatabase)
+		folder = filepath.Join(folder, transcripts)
+	}
+	if !f.Usual || history.IsFolder(folder) {
+		f.Folder(folder, maxDepth, func(name string) bool { return isDatabase(name) || strings.HasSuffix(name, ".json") })
+	}
+	kept := f.Found[:before]
+	for _, found := range f.Found[before:] {
+		if rank(found) == 0 || filepath.Base(filepath.Dir(found.Path)) == transcripts {
+			kept = append(kept, found)
 		}
 	}
+	f.Found = kept
 	f.WithLogs(before, isDatabase)
 }
 

@@ -184,3 +184,9 @@ func FuzzTranscript(f *testing.F) {
 	f.Add([]byte(`{"session_id":"s","steps":[{"step_id":2,"metrics":{"prompt_tokens":13,"completion_tokens":5}}]}`))
 	historytest.FuzzFile(f, "s.json", source(historytest.Later))
 }
+
+func FuzzNode(f *testing.F) {
+	f.Add([]byte(says("b", "assistant", "two", metrics)))
+	historytest.FuzzCell(f, "sessions.db", talk(2)+node(1, 0, says("a", "user", "one", ""))+node(2, 1, "{}"),
+		`UPDATE message_nodes SET chat_message = ? WHERE node_id = 2`, source(historytest.Later))
+}

@@ -197,3 +197,15 @@ func TestDatabaseIsLeftAlone(t *testing.T) {
 		return h, h.Load(filepath.Join(t.TempDir(), "state.db"), talk+say("user", "one", 1))
 	}, "s", say("assistant", "two", 2), say("user", "three", 3))
 }
+
+func FuzzContent(f *testing.F) {
+	f.Add([]byte("\x00json:" + `[{"type":"text","text":"a"}]`))
+	f.Add([]byte(`{"id":"a","function":{"name":"x","arguments":"{}"}}`))
+	historytest.FuzzCell(f, "state.db", talk+say("user", "one", 1)+say("assistant", "two", 2)+say("tool", "three", 3),
+		`UPDATE messages SET content = ?1, tool_calls = ?1, tool_call_id = ?1 WHERE id > 1`, source(historytest.Later))
+}
+
+func FuzzFile(f *testing.F) {
+	f.Add([]byte(`{"session_id":"1","session_start":"2026-03-29T10:15:00","messages":[{"role":"user","content":"a"}]}`))
+	historytest.FuzzFile(f, "session_1.json", source(historytest.Later))
+}

@@ -30,6 +30,7 @@ const (
 
 // row is a thread as the table has it.
 type row struct {
+	Number  int64  `db:"number"` // which an index that is damaged does not hide
 	ID      string `db:"id"`
 	Title   string `db:"summary"`
 	Updated string `db:"updated_at"`
@@ -57,7 +58,7 @@ func readDatabase(in *history.Intake, db *history.SQLite) {
 		return "COALESCE(CAST(" + has.Column(table, name, "NULL") + " AS TEXT), '') AS " + name
 	}
 	var rows []row
-	db.Select(&rows, `SELECT CAST(id AS TEXT) AS id, `+text("summary")+`, `+text("updated_at")+`, `+text("created_at")+`,
+	db.Select(&rows, `SELECT rowid AS number, CAST(id AS TEXT) AS id, `+text("summary")+`, `+text("updated_at")+`, `+text("created_at")+`,
 		CAST(data_type AS TEXT) AS data_type, `+text("parent_id")+`, `+text("folder_paths")+`, `+text("folder_paths_order")+`,
 		LENGTH(CAST(data AS BLOB)) AS size, HEX(SUBSTR(CAST(data AS BLOB), -8)) AS tail
 		FROM threads WHERE id IS NOT NULL AND data IS NOT NULL AND data_type IS NOT NULL`)
@@ -74,9 +75,9 @@ func readDatabase(in *history.Intake, db *history.SQLite) {
 		if part == nil {
 			continue
 		}
-		var data []byte
-		db.Get(&data, `SELECT CAST(data AS BLOB) FROM threads WHERE id = ?`, r.ID)
-		in.ReadPart(part, id, db, func() { r.read(part, data) })
+		var data [][]byte
+		db.Select(&data, `SELECT CAST(data AS BLOB) FROM threads WHERE rowid = ?`, r.Number)
+		in.ReadPart(part, id, db, func() { r.read(part, slices.Concat(data...)) })
 	}
 }
 
@@ -102,7 +103,7 @@ func (r *row) read(part *history.Intake, data []byte) {
 	model := o.Inner("model")
 	w.New.Model, w.New.Provider = model.String("model"), model.String("provider")
 	context := o.Inner("subagent_context")
-	if parent := cmp.Or(r.Parent, context.String("parent_thread_id")); parent != "" {
+	if parent := cmp.Or(r.Parent, context.String("parent_thread_id")); parent != "" && parent != r.ID {
 		w.New.Kind, w.ParentID, w.ParentCall = "subagent", parent, context.String("tool_use_id")
 		w.StartedIn = t.startedIn
 	}

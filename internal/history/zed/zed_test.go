@@ -193,3 +193,8 @@ func TestPlacesOnEverySystem(t *testing.T) {
 		}
 	}
 }
+
+func FuzzDocument(f *testing.F) {
+	f.Add([]byte(document(3, `{"User":{"id":"u","content":[{"Text":"a"}]}}`, `{"Agent":{"content":[{"Text":"b"}]}}`)))
+	historytest.FuzzCell(f, "threads.db", thread("a", document(3)), `UPDATE threads SET data = ?`, source(historytest.Later))
+}

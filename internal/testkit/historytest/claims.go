@@ -189,6 +189,24 @@ func FuzzFile(f *testing.F, name string, sources ...history.Source) {
 	})
 }
 
+// FuzzCell is FuzzRead with a database that a script makes, whose name means something. update puts what is tried into
+// it, as its argument.
+func FuzzCell(f *testing.F, name, script, update string, source history.Source) {
+	f.Helper()
+	path := filepath.Join(f.TempDir(), name)
+	change(f, path, []string{script})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		owner := testkit.Must(sql.Open("sqlite", path))(t)
+		_, err := owner.ExecContext(t.Context(), update, data)
+		testkit.Check(t, errors.Join(err, owner.Close()))
+		check := NewChecker(t)
+		_, err = source.Read(t.Context(), history.Found{Path: path}, nil, Nobody{}, check.Batch)
+		if err != nil && session.CodeOf(err) != session.Invalid {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
 // DatabaseIsLeftAlone fails where reading a database changes it or its folder: at rest, beside
 // a program that writes, and where nothing may be written. made gives a house and a
 // database of one message that says "one"; second writes another, "two", and third one that is never committed.
