@@ -76,7 +76,8 @@ var before = map[string][]string{
 		"# mine\nmcp_servers:\n  # first\n  time:\n    command: uvx\n    args: [\"mcp-server-time\"]\n\nmodel: x\n",
 	},
 	"hooks.json": {
-		"", "{}", "{\n  \"showHookOutput\": true,\n  \"PreCompact\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]\n}\n",
+		"", "{}",
+		"{\n  \"showHookOutput\": true,\n  \"PreCompact\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"x\"}]}]\n}\n",
 	},
 	"SKILL.md": {""},
 }
@@ -797,8 +798,8 @@ func TestEveryConfigurationInEachState(t *testing.T) {
 	}
 }
 
-// Droid's hooks are added where its user has some: a new hooks.json would switch those of settings.json off. Where Droid
-// moved them since, a removal takes sessiond's out of both files.
+// Droid's hooks are added where its user has some: a new hooks.json would switch those of settings.json off. Where
+// Droid moved them since, a removal takes sessiond's out of both files.
 func TestHooksOfDroidAreWhereTheOthersAre(t *testing.T) {
 	const user = `{"hooks": {"SessionEnd": [{"hooks": [{"type": "command", "command": "say bye"}]}]}}`
 	for name, files := range map[string]map[string]string{
@@ -973,7 +974,8 @@ func TestFilesOfEverySystem(t *testing.T) {
 			"gemini-cli": c.home + "/.gemini/settings.json", "cursor": c.home + "/.cursor/mcp.json",
 			"openclaw": c.home + "/.openclaw/openclaw.json", "droid": c.home + "/.factory/mcp.json",
 			"crush": c.home + "/.config/crush/crush.json", "antigravity": c.home + "/.gemini/config/mcp_config.json",
-			"hermes": cmp.Or(c.hermes, c.home+"/.hermes/config.yaml"), "devin": cmp.Or(c.devin, c.home+"/.config/devin/config.json"),
+			"hermes": cmp.Or(c.hermes, c.home+"/.hermes/config.yaml"),
+			"devin":  cmp.Or(c.devin, c.home+"/.config/devin/config.json"),
 		}
 		h := Host{System: system, Getenv: func(name string) string { return c.env[name] }}
 		for _, p := range h.Programs() {

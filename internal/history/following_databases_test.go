@@ -144,8 +144,9 @@ func writesOpencode() *writer {
 func writesZed() *writer {
 	entry := strings.NewReplacer("/*", "", "*/", "")
 	return &writer{
-		name: "zed", either: true, source: func(now func() time.Time) history.Source { return zed.New(historytest.NoUser, now) },
-		base: "threads.db", schema: `CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, created_at TEXT, updated_at TEXT, data_type TEXT, data BLOB);`,
+		name: "zed", either: true,
+		source: func(now func() time.Time) history.Source { return zed.New(historytest.NoUser, now) },
+		base:   "threads.db", schema: `CREATE TABLE threads (id TEXT PRIMARY KEY, summary TEXT, created_at TEXT, updated_at TEXT, data_type TEXT, data BLOB);`,
 		begin: func(w *writing, f *file) {
 			f.path = f.id
 			f.lines = append(f.lines, line{text: fmt.Sprintf(`'%s', '%s', '%s'`, f.id, w.says(), w.now.Format(time.RFC3339))})

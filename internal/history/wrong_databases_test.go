@@ -75,7 +75,10 @@ func ofCrush() program {
 	}
 	rows := append(b.rows(),
 		wrong{kind: "a cycle", file: b.file, text: strings.Replace(b.begin, "NULL", "'s'", 1) + says(1, "a"), has: "a"},
-		wrong{kind: "an orphan", file: b.file, text: strings.Replace(b.begin, "NULL", "'gone'", 1) + says(1, "a") + strings.Replace(says(2, "b"), "'user'", "'assistant'", 1), has: "b"},
+		wrong{
+			kind: "an orphan", file: b.file, has: "b", text: strings.Replace(b.begin, "NULL", "'gone'", 1) + says(1, "a") +
+				strings.Replace(says(2, "b"), "'user'", "'assistant'", 1),
+		},
 		wrong{kind: "a name twice", file: b.file, text: b.begin + says(1, "a") + says(1, "another"), has: "a"})
 	return program{
 		source: crush.New(historytest.NoUser, historytest.Later), good: b.good(), wrong: rows,
@@ -130,7 +133,10 @@ func ofDevin() program {
 		wrong{kind: "half a line", file: "transcripts/s1.json", text: `{"steps":`, says: "no transcript of Devin"},
 		wrong{kind: "a cycle", file: b.file, text: b.begin + says(1, "a") + says(2, "b") + `UPDATE message_nodes SET parent_node_id = 2 WHERE node_id = 1;`, has: "b"},
 		wrong{kind: "an orphan", file: b.file, text: b.begin + says(1, "a") + says(3, "b"), has: "b"},
-		wrong{kind: "a name twice", file: b.file, text: b.begin + says(1, "a") + strings.Replace(says(2, "another"), "m2", "m1", 1), has: "a"})
+		wrong{
+			kind: "a name twice", file: b.file, has: "a",
+			text: b.begin + says(1, "a") + strings.Replace(says(2, "another"), "m2", "m1", 1),
+		})
 	return program{
 		source: devin.New(historytest.NoUser, historytest.Later), good: b.good(), wrong: rows,
 		none: append([]string{"an unknown version"}, noFile[1:]...),
@@ -157,10 +163,19 @@ func ofZed() program {
 			{kind: "an empty file", file: file, says: "empty"},
 			{kind: "a wrong first line", file: file, text: "hello", says: "no SQLite database"},
 			{kind: "invalid JSON in the middle", file: file, text: tables + thread("s", `{"torn":`) + beside, says: "broken", has: "b"},
-			{kind: "invalid UTF-8", file: file, text: tables + thread("s", of(says(1, "a"), says(2, "' || CAST(X'FFFE' AS TEXT) || '"))), has: "a"},
+			{
+				kind: "invalid UTF-8", file: file, has: "a",
+				text: tables + thread("s", of(says(1, "a"), says(2, "' || CAST(X'FFFE' AS TEXT) || '"))),
+			},
 			{kind: "a line of 50 MB", file: file, text: tables + thread("s", of(says(1, wide), says(2, "after"))), has: "after"},
-			{kind: "a record of 65 MiB", file: file, text: tables + thread("s", of(says(1, huge))) + beside, says: "64 MiB", has: "b"},
-			{kind: "10,001 levels", file: file, text: tables + thread("s", of(says(1, "a"), deep)) + beside, says: "too deep", has: "b"},
+			{
+				kind: "a record of 65 MiB", file: file, text: tables + thread("s", of(says(1, huge))) + beside,
+				says: "64 MiB", has: "b",
+			},
+			{
+				kind: "10,001 levels", file: file, text: tables + thread("s", of(says(1, "a"), deep)) + beside,
+				says: "too deep", has: "b",
+			},
 			{kind: "a cycle", file: file, text: one + `UPDATE threads SET parent_id = 's';`, has: "a"},
 			{kind: "an orphan", file: file, text: one + `UPDATE threads SET parent_id = 'gone';`},
 			{kind: "a name twice", file: file, text: tables + thread("s", of(says(1, "a"), says(1, "another"))), has: "a"},

@@ -1,7 +1,8 @@
 // Package antigravity reads the conversations of Google Antigravity: of its command line, its app and its editor.
 //
-// A transcript has a step a line. What a conversation used stands in a database of the program, of which only the table
-// of calls of models is read: the rest has no public form. Conversations of older builds are encrypted; they are counted.
+// A transcript has a step a line. What a conversation used stands in a database of the program, of which only the
+// table of calls of models is read: the rest has no public form. Conversations of older builds are encrypted; they
+// are counted.
 package antigravity
 
 import (
@@ -138,8 +139,10 @@ func (r *reader) folders(path string, read func(text string) map[string]string) 
 	if err != nil {
 		return nil
 	}
-	if before, ok := r.known.Load(path); ok && before.(noted).at.Equal(info.ModTime()) && before.(noted).size == info.Size() {
-		return before.(noted).folders
+	if got, ok := r.known.Load(path); ok {
+		if n := got.(noted); n.at.Equal(info.ModTime()) && n.size == info.Size() {
+			return n.folders
+		}
 	}
 	text, _ := history.ReadFile(path) // what cannot be read says nothing
 	n := noted{info.ModTime(), info.Size(), read(string(text))}

@@ -76,8 +76,8 @@ func TestSamplesAddUp(t *testing.T) {
 // The short form of a transcript has the same arguments, each in a text.
 func TestShortTranscript(t *testing.T) {
 	full, short := historytest.New(t, source(historytest.Later)), historytest.New(t, source(historytest.Later))
-	logs := filepath.Dir(historytest.Sample(t, "antigravity", "constructed", "dot-gemini", "antigravity-cli", "brain", first,
-		".system_generated", "logs", "transcript.jsonl"))
+	logs := filepath.Dir(historytest.Sample(t, "antigravity", "constructed", "dot-gemini", "antigravity-cli", "brain",
+		first, ".system_generated", "logs", "transcript.jsonl"))
 	full.Import(full.Copy(filepath.Join(logs, "transcript_full.jsonl")))
 	short.Import(short.Copy(filepath.Join(logs, "transcript.jsonl")))
 	var texts [2][]string

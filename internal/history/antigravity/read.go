@@ -189,7 +189,8 @@ func (t *talk) result(l history.FileLine, key string, o jsonx.Object, at session
 		made, t.open = t.open[0], t.open[1:]
 	}
 	failed := o.String("status") == "ERROR" || failedWith.MatchString(text)
-	item := history.Item{Key: key, Message: history.Say(session.Tool, at, history.ResultPart(made.id, made.name, text, &failed))}
+	said := history.Say(session.Tool, at, history.ResultPart(made.id, made.name, text, &failed))
+	item := history.Item{Key: key, Message: said}
 	if cut := o.Get("truncated_fields"); jsonx.HasElements(cut) {
 		item.Extra = jsonx.Object{{Key: "cut", Value: cut}}
 	}

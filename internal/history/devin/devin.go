@@ -16,7 +16,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// New makes the source, with Devin's folder on the user's system. Its login lies above that folder, and has another name.
+// New makes the source, with Devin's folder on the user's system. Its login lies above that folder, and has another
+// name.
 func New(user folders.User, now func() time.Time) *history.Program {
 	data := history.DataHome(user.Getenv)
 	if user.IsOn("windows") {

@@ -27,10 +27,12 @@ func TestSamplesAddUp(t *testing.T) {
 	h, done := historytest.ImportSample(t, source(historytest.Later), "windsurf-devin", "constructed", "share")
 	h.Gave(done, 2, "")
 	testkit.Equal(t, historytest.Counts{
-		Users: 1, Replies: 2, Calls: 2, Results: 1, Aside: 2, Ledger: 2, Input: 500, Output: 92, CacheRead: 2100, CacheWrite: 40,
+		Users: 1, Replies: 2, Calls: 2, Results: 1, Aside: 2, Ledger: 2, Input: 500, Output: 92, CacheRead: 2100,
+		CacheWrite: 40,
 	}, h.CountsOf("amber-otter"))
 	s := h.Session("amber-otter")
-	if s.Title != "Fix the broken checks" || s.Directory != "/home/dev1/work/shop" || s.Model != "swe-1-7" || s.ArchivedAt != nil {
+	if s.Title != "Fix the broken checks" || s.Directory != "/home/dev1/work/shop" || s.Model != "swe-1-7" ||
+		s.ArchivedAt != nil {
 		t.Errorf("%+v", s)
 	}
 	if s := h.Session("hidden-fox"); s.ArchivedAt == nil {
@@ -116,12 +118,16 @@ func TestWrongSessions(t *testing.T) {
 		script, says string
 		sessions     int
 	}{
-		"another database":    {`CREATE TABLE dreams (x);`, "no sessions of Devin", 0},
-		"no nodes":            {tables[:strings.Index(tables, ";")], "no sessions of Devin", 0},
-		"no message":          {talk(1), "", 0},
-		"no JSON":             {talk(2) + node(1, 0, hi) + node(2, 1, "hello"), "kept raw", 1},
-		"too deep":            {talk(2) + node(1, 0, hi) + node(2, 1, strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)), "kept raw", 1},
-		"an unknown role":     {talk(2) + node(1, 0, hi) + node(2, 1, says("b", "dream", "of sheep", "")), "role is not known", 1},
+		"another database": {`CREATE TABLE dreams (x);`, "no sessions of Devin", 0},
+		"no nodes":         {tables[:strings.Index(tables, ";")], "no sessions of Devin", 0},
+		"no message":       {talk(1), "", 0},
+		"no JSON":          {talk(2) + node(1, 0, hi) + node(2, 1, "hello"), "kept raw", 1},
+		"too deep": {
+			talk(2) + node(1, 0, hi) + node(2, 1, strings.Repeat("[", 10_001)+strings.Repeat("]", 10_001)), "kept raw", 1,
+		},
+		"an unknown role": {
+			talk(2) + node(1, 0, hi) + node(2, 1, says("b", "dream", "of sheep", "")), "role is not known", 1,
+		},
 		"a circle":            {talk(2) + node(1, 2, hi) + node(2, 1, says("b", "assistant", "two", "")), "", 1},
 		"a head that is gone": {talk(9) + node(1, 0, hi) + node(2, 1, says("b", "assistant", "two", "")), "", 1},
 		"odd values": {
@@ -165,7 +171,8 @@ func TestPlaces(t *testing.T) {
 		env := func(name string) string {
 			return map[string]string{"HOME": "/home/ana", "APPDATA": "C:/Users/ana/AppData/Roaming"}[name]
 		}
-		if places := devin.New(folders.User{System: system, Getenv: env}, time.Now).Places(); strings.Join(places, " ") != want {
+		places := devin.New(folders.User{System: system, Getenv: env}, time.Now).Places()
+		if strings.Join(places, " ") != want {
 			t.Errorf("%s: %q", system, places)
 		}
 	}

@@ -303,8 +303,8 @@ func (t *talk) add(n *node, aside bool) {
 // stepName names the usage of a step of a transcript.
 func stepName(id, step string) string { return "devin:" + id + ":step " + step }
 
-// readTranscript counts what a transcript says that a session used, where the database does not say it. Its messages are
-// those of the database.
+// readTranscript counts what a transcript says that a session used, where the database does not say it. Its messages
+// are those of the database.
 func readTranscript(in *history.Intake) {
 	text := in.Bytes(0, in.Found.Size)
 	o, ok := jsonx.ReadFields(history.Unmarked(text))
@@ -345,8 +345,8 @@ func readTranscript(in *history.Intake) {
 	}
 }
 
-// callsOf returns what the steps of a transcript used. Its public format counts what was read from a cache in the prompt;
-// an older place of the numbers does not.
+// callsOf returns what the steps of a transcript used. Its public format counts what was read from a cache in the
+// prompt; an older place of the numbers does not.
 func callsOf(o jsonx.Object, steps []jsontext.Value, id string, here *session.Session) (calls []history.Call) {
 	for i, raw := range steps {
 		step, _ := jsonx.ReadFields(raw)

@@ -113,7 +113,8 @@ func read(in *history.Intake) {
 		in.Fail(session.Errorf(session.Invalid, "gems and scheduled actions alone: choosing \"Gemini\" in Takeout gives no "+
 			"conversations; choose \"My Activity\", and in it \"Gemini Apps\""))
 	case t.another:
-		in.Fail(session.Errorf(session.Invalid, "activity of other products alone: choose \"Gemini Apps\" in \"My Activity\""))
+		in.Fail(session.Errorf(session.Invalid,
+			"activity of other products alone: choose \"Gemini Apps\" in \"My Activity\""))
 	default:
 		in.Fail(session.Errorf(session.Invalid,
 			"no activity of Gemini: no record has `header`, `title` and `time`, or `conversation_turns`"))

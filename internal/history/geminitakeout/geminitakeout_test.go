@@ -138,7 +138,8 @@ const link = `,"details":[{"url":"https://gemini.google.com/app/0123456789abcdef
 // A later export lacks what was deleted and has more: what was imported stays in its place, and comes once.
 func TestExportsAreAUnion(t *testing.T) {
 	h, path := historytest.New(t, source(historytest.Later)), filepath.Join(t.TempDir(), "MyActivity.json")
-	one, two := record("Prompted one", "2026-01-01T10:00:00.5Z", link), record("Prompted two", "2026-01-01T10:01:00Z", link)
+	one := record("Prompted one", "2026-01-01T10:00:00.5Z", link)
+	two := record("Prompted two", "2026-01-01T10:01:00Z", link)
 	three := record("Prompted three", "2026-01-01T10:02:00Z", link)
 	h.Rewrite(path, "["+two+","+one+"]")
 	h.Import(path)

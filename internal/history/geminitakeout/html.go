@@ -50,11 +50,16 @@ func eachCard(text io.Reader, visit func(card *html.Node)) error {
 		if depth > 0 {
 			continue
 		}
-		nodes, err := html.ParseFragment(&card, &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
+		nodes, err := html.ParseFragment(&card, inBody())
 		if card.Reset(); err == nil && len(nodes) > 0 {
 			visit(nodes[0])
 		}
 	}
+}
+
+// inBody returns the element that a piece of a page is parsed in.
+func inBody() *html.Node {
+	return &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body}
 }
 
 func hasClass(z *html.Tokenizer, class string) bool {
@@ -203,7 +208,9 @@ func (p *prompt) attached(n *html.Node) {
 func promptOf(lines []string, hasFiles bool) string {
 	var kept []string
 	for _, line := range lines {
-		if hasFiles && (attachedTail.MatchString(line) && len(line) < 40 || strings.HasPrefix(strings.TrimSpace(line), "- ")) {
+		const longest = 40 // of a line that counts files
+		counts := attachedTail.MatchString(line) && len(line) < longest
+		if hasFiles && (counts || strings.HasPrefix(strings.TrimSpace(line), "- ")) {
 			continue
 		}
 		kept = append(kept, line)
@@ -211,8 +218,8 @@ func promptOf(lines []string, hasFiles bool) string {
 	return strings.TrimSpace(strings.Join(kept, "\n"))
 }
 
-// cardInHeader reads another shape: action and time stand in the header, prompt and answer behind it, where nothing tells
-// them apart.
+// cardInHeader reads another shape: action and time stand in the header, prompt and answer behind it, where nothing
+// tells them apart.
 func (t *takeout) cardInHeader(p *prompt, paragraphs, contents []*html.Node) {
 	action := ""
 	for _, n := range paragraphs {

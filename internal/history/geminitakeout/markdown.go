@@ -12,7 +12,7 @@ import (
 
 // markdownOf turns the HTML of an answer into Markdown. Scripts and styles are dropped.
 func markdownOf(text string) string {
-	nodes, err := html.ParseFragment(strings.NewReader(text), &html.Node{Type: html.ElementNode, Data: "body", DataAtom: atom.Body})
+	nodes, err := html.ParseFragment(strings.NewReader(text), inBody())
 	if err != nil {
 		return text
 	}

@@ -227,7 +227,8 @@ func (t *takeout) items(p *prompt) (items []history.Item) {
 	}
 	key := p.key()
 	if len(parts) > 0 {
-		items = append(items, history.Item{Key: key + "/user", Message: history.Say(session.User, p.at, parts...), Extra: extra})
+		said := history.Say(session.User, p.at, parts...)
+		items = append(items, history.Item{Key: key + "/user", Message: said, Extra: extra})
 	}
 	if p.answer != "" {
 		answer := history.Item{Key: key + "/model", Extra: jsonx.Object{jsonx.MemberOf("html", history.Plain(p.answer))}}

@@ -12,8 +12,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// conversation stores a conversation of Google Workspace. Its turns are numbered; a number that comes again is an edited
-// prompt, or another answer.
+// conversation stores a conversation of Google Workspace. Its turns are numbered; a number that comes again is an
+// edited prompt, or another answer.
 func (t *takeout) conversation(o jsonx.Object, raw jsontext.Value) {
 	id := o.String("creation_time")
 	if id != "" {

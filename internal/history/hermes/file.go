@@ -80,7 +80,8 @@ func (t *talk) line(l history.FileLine) {
 	o, _, ok := history.ParseLine(l.Bytes)
 	switch {
 	case !ok || jsonx.DeeperThan(l.Bytes, history.MaxDepth):
-		item := history.RawItem(t.keys.Key(history.LineKey(l.Bytes)), l.Bytes, "no JSON object, or nested too deep", session.Time{})
+		key := t.keys.Key(history.LineKey(l.Bytes))
+		item := history.RawItem(key, l.Bytes, "no JSON object, or nested too deep", session.Time{})
 		item.At, item.Line = l.At, l.Number
 		t.entries = append(t.entries, entry{item: item, active: true})
 	case o.String("role") == "session_meta":
@@ -114,7 +115,8 @@ func (t *talk) message(o jsonx.Object, at int64, line int, raw []byte) {
 	case "user", "assistant", "tool", "system":
 		e, ok = t.entryOf(row)
 	default:
-		e.item, ok = history.RawItem(t.keys.Key(history.LineKey(raw)), raw, "a message whose role is not known", session.Time{}), true
+		key := t.keys.Key(history.LineKey(raw))
+		e.item, ok = history.RawItem(key, raw, "a message whose role is not known", session.Time{}), true
 	}
 	if !ok {
 		return

@@ -1,7 +1,7 @@
 // Package hermes reads the sessions of Hermes, the agent of Nous Research.
 //
-// A database holds them all, one more for each named profile. A compaction hides rows and copies those that it keeps; an
-// undone turn is hidden, too. Builds of spring 2026 wrote files, and some wrote both: the database wins.
+// A database holds them all, one more for each named profile. A compaction hides rows and copies those that it keeps;
+// an undone turn is hidden, too. Builds of spring 2026 wrote files, and some wrote both: the database wins.
 package hermes
 
 import (
@@ -15,7 +15,8 @@ import (
 	"sessiond/internal/session"
 )
 
-// New makes the source, with Hermes's folder from the environment. Beside its sessions lie keys, which are never opened.
+// New makes the source, with Hermes's folder from the environment. Beside its sessions lie keys, which are never
+// opened.
 func New(user folders.User, now func() time.Time) *history.Program {
 	home := user.Getenv("HERMES_HOME")
 	switch {

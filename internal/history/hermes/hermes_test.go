@@ -57,7 +57,8 @@ func TestSamplesAddUp(t *testing.T) {
 		Users: 3, Replies: 5, Calls: 3, Results: 2, Aside: 2, Ledger: 4, NanoUSD: 62_100_000,
 		Input: 6060, Output: 1058, CacheRead: 14000, CacheWrite: 3000,
 	}, h.CountsOf(first))
-	testkit.Equal(t, historytest.Counts{Replies: 1, Ledger: 1, Input: 300, Output: 40, NanoUSD: 1_500_000}, h.CountsOf(agent))
+	testkit.Equal(t, historytest.Counts{Replies: 1, Ledger: 1, Input: 300, Output: 40, NanoUSD: 1_500_000},
+		h.CountsOf(agent))
 	testkit.Equal(t, historytest.Counts{Users: 1, Replies: 1, Ledger: 1, Input: 900, Output: 120, CacheRead: 100},
 		h.CountsOf(telegram))
 	if done.Records.Skipped["copy that a compaction made"] != 2 || done.Records.Skipped["settings of the session"] != 1 {

@@ -145,8 +145,8 @@ func contentOf(text string) []session.Part {
 	return []session.Part{session.TextPart(text)}
 }
 
-// replyOf returns the parts of a reply. What it thought stands in up to four columns, its text sometimes in the items of
-// Codex alone.
+// replyOf returns the parts of a reply. What it thought stands in up to four columns, its text sometimes in the items
+// of Codex alone.
 func replyOf(r history.Row, parts []session.Part) []session.Part {
 	thought := cmp.Or(r.Get("reasoning"), r.Get("reasoning_content"))
 	if thought == "" {
@@ -189,8 +189,8 @@ func callsOf(raw jsontext.Value) (parts []session.Part) {
 	return parts
 }
 
-// resultOf reads a result. That it failed is known where it is JSON alone. The text of an old one may be cleared: what is
-// stored stays.
+// resultOf reads a result. That it failed is known where it is JSON alone. The text of an old one may be cleared:
+// what is stored stays.
 func (t *talk) resultOf(r history.Row) session.Part {
 	call, text := r.Get("tool_call_id"), r.Get("content")
 	if text == cleared {
