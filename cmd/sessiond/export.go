@@ -41,8 +41,8 @@ func (a *app) exportCommand() *cobra.Command {
 		ValidArgsFunction: a.completeSession,
 		Long: "Exports the named sessions, those that match the filters of `sessiond ls`, or all.\n" +
 			"Formats: jsonl holds everything, and `sessiond import sessiond FILE` restores it;\n" +
-			"md and html are for reading; openai has one line of messages per session; the\n" +
-			"others are files of those programs.",
+			"md and html are for reading; openai has one line of messages per session; atif is a\n" +
+			"trajectory in Harbor's format; the others are files of those programs.",
 		Example: "  sessiond export -o all.jsonl\n  sessiond export @ -o talk.html\n" +
 			"  sessiond export --project ~/src/demo --since 7d --format md -o notes/ --redact",
 		RunE: func(cmd *cobra.Command, args []string) error {

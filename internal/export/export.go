@@ -54,6 +54,7 @@ func encoders() []encoder {
 			HTML, "text/html; charset=utf-8", ".html", false, writePage,
 		},
 		{OpenAI, "application/x-ndjson", ".openai.jsonl", true, writeOpenAI},
+		{ATIF, "application/json", ".atif.json", false, writeATIF},
 	}, targetEncoders()...)
 }
 
