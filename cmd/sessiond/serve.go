@@ -18,6 +18,8 @@ import (
 	"sessiond/internal/contextmgr"
 	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
+	"sessiond/internal/memory"
+	"sessiond/internal/otlp"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
 	"sessiond/internal/summarize"
@@ -152,7 +154,9 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 			return err
 		}
 	}
+	spans := a.spansOf(cfg, s.store, log)
 	runner = jobs.New(jobs.Config{
+		Spans:  spans,
 		Titles: s.titles,
 		Store:  s.store, Index: s.index, Contexts: s.contexts, Log: log, Now: a.now, Zone: cfg.Zone(), Noticed: feed.Nudge,
 		Daily:   daily(cfg, keeper, log),
@@ -172,6 +176,7 @@ func (a *app) serve(ctx context.Context, cfg *config.Config, noAuth, begin bool)
 		Reports:   analytics.New(s.store.Reader(), s.store.Zone()).WithSQL(s.store.SQLReader()),
 		Catalogue: s.catalogue, Purges: purger, Events: feed, Stopping: ctx.Done(), Routing: routes, Log: log,
 		Version: buildVersion(),
+		Spans:   spans,
 		Changed: runner.Changed, Reported: runner.Reported, Answered: runner.Answered, Run: runner.Run,
 		BackupDir: backups, Now: a.now, Notice: s.notice, ExcludeProjects: cfg.ExcludeProjects,
 		HookSettings: hookSettings(cfg),
@@ -261,6 +266,21 @@ func budgetOf(cfg *config.Config, s *store.Store, now func() time.Time, log zero
 	return &jobs.Budget{
 		Webhook: cfg.Budget.Webhook, Told: filepath.Join(cfg.DataDir(), "budget.json"), Log: log,
 		Spent: func(ctx context.Context) ([]analytics.Spent, error) { return reports.Spent(ctx, limits, now()) },
+	}
+}
+
+// spansOf returns what sends spans to a collector; nil if none is configured.
+func (a *app) spansOf(cfg *config.Config, s *store.Store, log zerolog.Logger) *otlp.Exporter {
+	if cfg.OTLP.Endpoint == "" {
+		return nil
+	}
+	hidden := memory.NewScope(nil, cfg.ExcludeProjects)
+	return &otlp.Exporter{
+		Endpoint: cfg.OTLP.Endpoint, Header: otlp.HeadersOf(a.environ), Content: cfg.OTLP.Content == "on",
+		Excludes: func(project, directory string) bool {
+			return hidden.Excludes(&session.Session{Project: project, Directory: directory})
+		},
+		Kept: filepath.Join(cfg.DataDir(), "otlp.json"), Ledger: s, Version: buildVersion().Version, Log: log, Now: a.now,
 	}
 }
 

@@ -31,7 +31,10 @@ var levels = [][]string{
 		"internal/analytics", "internal/secrets",
 	},
 	{"internal/find", "internal/handover"},
-	{"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card", "internal/demo"},
+	{
+		"internal/export", "internal/recall", "internal/memory", "internal/picker", "internal/card", "internal/demo",
+		"internal/otlp",
+	},
 	{"internal/mcp"},
 	{"internal/jobs", "internal/web", "internal/config", "internal/connect", "internal/service"},
 	{"cmd/sessiond", "tools", "clients"},

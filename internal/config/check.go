@@ -99,10 +99,14 @@ func (c *Config) check(origins map[string]string) error {
 				"its path")
 		}
 	}
-	if hook := c.Budget.Webhook; hook != "" {
-		if u, err := url.Parse(hook); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			return fail("budget.webhook", "is not an address; use one like https://example.com/notices")
-		}
+	if hook := c.Budget.Webhook; hook != "" && !isWeb(hook) {
+		return fail("budget.webhook", "is not an address; use one like https://example.com/notices")
+	}
+	if e := c.OTLP.Endpoint; e != "" && !isWeb(e) {
+		return fail("otlp.endpoint", "is not an address; use one like http://127.0.0.1:4318")
+	}
+	if content := c.OTLP.Content; content != "on" && content != "off" {
+		return fail("otlp.content", "is %q; use on or off", content)
 	}
 	for _, age := range []struct {
 		key  string
@@ -124,6 +128,12 @@ func (c *Config) check(origins map[string]string) error {
 		return fail("compaction."+bad.Fields[0].Path, "%s", bad.Fields[0].Message)
 	}
 	return nil
+}
+
+// isWeb reports whether a text is an address of HTTP.
+func isWeb(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // check validates a summarizer, and completes it: an empty provider, as a container's environment has it, is the

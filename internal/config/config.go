@@ -41,6 +41,7 @@ type Config struct {
 	Scrub       Scrub                 `koanf:"scrub"`
 	Flush       Flush                 `koanf:"flush"`
 	Budget      Budget                `koanf:"budget"`
+	OTLP        OTLP                  `koanf:"otlp"`
 	Log         Log                   `koanf:"log"`
 
 	data     string // sessiond's folder of this user
@@ -120,6 +121,12 @@ type Budget struct {
 // Limits returns the budget as reports compare it.
 func (b *Budget) Limits() analytics.Budget {
 	return analytics.Budget{Month: b.Month, Projects: b.Project}
+}
+
+// OTLP names a collector of OpenTelemetry that gets spans of calls, tools and compactions.
+type OTLP struct {
+	Endpoint string `koanf:"endpoint"` // "": off
+	Content  string `koanf:"content"`  // on: with texts, arguments and results; off
 }
 
 // Log configures the daemon's log on standard error.

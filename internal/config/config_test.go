@@ -273,6 +273,14 @@ func TestInvalidSettingsAreRejected(t *testing.T) {
 		{name: "no sum of a project", file: "budget: { project: { web: .nan } }", says: []string{"web", "above 0"}},
 		{name: "project without a name", file: "budget: { project: { '': 5 } }", says: []string{"without a name"}},
 		{name: "words for a sum", file: "budget: { month: lots }", says: []string{"budget.month", `"lots" is no number`}},
+		{
+			name: "no collector", file: "otlp: { endpoint: 'localhost:4318' }",
+			says: []string{"otlp.endpoint", "http://127.0.0.1:4318"},
+		},
+		{
+			name: "some content", file: "otlp: { endpoint: 'http://127.0.0.1:4318', content: some }",
+			says: []string{"otlp.content", "on or off"},
+		},
 		{name: "value of a group", file: "budget: 200", says: []string{"one of its settings, budget.month"}},
 		{name: "log level", file: "log: { level: loud }", says: []string{"log.level", "debug"}},
 	} {
@@ -330,5 +338,23 @@ func TestAPasswordOfTheWebhookIsNotPrinted(t *testing.T) {
 	}
 	if !strings.Contains(c.Budget.Webhook, "geheim") {
 		t.Error("the daemon needs the password")
+	}
+}
+
+// YAML's off and on are words here, as in otlp: {endpoint: …, content: off}.
+func TestCollectorOfSpans(t *testing.T) {
+	for _, content := range []string{"off", "on"} {
+		c := load(t, input(t, "otlp: { endpoint: 'https://me:geheim@example.com', content: "+content+" }"))
+		if c.OTLP.Content != content {
+			t.Errorf("content is %q, not %s", c.OTLP.Content, content)
+		}
+		for _, v := range c.Values() {
+			if v.Key == "otlp.endpoint" && v.Value != "https://me:xxxxx@example.com" {
+				t.Errorf("the endpoint is printed as %v", v.Value)
+			}
+		}
+	}
+	if c := load(t, input(t, "")); c.OTLP.Endpoint != "" || c.OTLP.Content != "off" {
+		t.Errorf("without a setting it is %+v", c.OTLP)
 	}
 }

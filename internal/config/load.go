@@ -122,6 +122,7 @@ func defaults() map[string]any {
 		"backup.every":  "0s", "backup.keep": 7, "scrub.at_hour": nil, "flush.enabled": true,
 		"flush.prompt": "", "flush.system_prompt": "", "flush.soft_tokens": nil,
 		"budget.month": 0, "budget.project": map[string]any{}, "budget.webhook": "",
+		"otlp.endpoint": "", "otlp.content": "off",
 		"log.level": "info", "log.format": "auto",
 	}
 }
@@ -266,6 +267,7 @@ func (c *Config) list(k *koanf.Koanf, known []string, origins map[string]string)
 	used := map[string]any{
 		"db": engine.PrintableName(c.DB), "sql_db": engine.PrintableName(c.SQLDB), "socket": c.Socket,
 		"token_file": c.TokenFile, "host": c.Host, "budget.webhook": withoutPassword(c.Budget.Webhook),
+		"otlp.endpoint":      withoutPassword(c.OTLP.Endpoint),
 		"summarizer.timeout": c.Summarizer.Timeout.String(), "backup.every": c.Backup.Every.String(),
 	}
 	values := make([]Value, 0, len(known))

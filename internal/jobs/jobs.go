@@ -10,6 +10,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"sessiond/internal/otlp"
 	"sessiond/internal/session"
 )
 
@@ -74,6 +75,7 @@ type Config struct {
 	Titles   *Titles // nil: sessions keep the beginning of their first message
 	Daily    []Daily
 	Budget   *Budget        // nil: nobody is told
+	Spans    *otlp.Exporter // nil: no collector gets spans
 	Zone     *time.Location // of the hours in Daily; nil: time.Local
 	Log      zerolog.Logger
 	Noticed  func()           // called after another process wrote to the file; it must not block; may be nil
@@ -137,6 +139,21 @@ func (r *Runner) Start() {
 	}
 	if r.cfg.Budget != nil {
 		r.wg.Go(r.runBudget)
+	}
+	if r.cfg.Spans != nil {
+		r.wg.Go(r.runSpans)
+	}
+}
+
+// runSpans sends spans to a collector until the daemon stops.
+func (r *Runner) runSpans() {
+	for {
+		wait := r.cfg.Spans.Send(r.ctx)
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-time.After(wait):
+		}
 	}
 }
 

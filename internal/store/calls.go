@@ -294,3 +294,70 @@ func (s *Store) CallCosts(ctx context.Context, id session.ID) ([]CallCost, error
 		WHERE session_id = ? AND session_id <> '' AND message_id IS NOT NULL ORDER BY id`, id)
 	return all, session.Wrap(err, "costs of the calls of %s", id)
 }
+
+// LedgerEnd is how far calls, parts and events are written.
+type LedgerEnd struct {
+	Epoch string `json:"epoch"` // of the database
+	Call  int64  `json:"call"`
+	Part  int64  `json:"part"`
+	Event int64  `json:"event"`
+}
+
+// LedgerEnd returns the end of the ledger now.
+func (s *Store) LedgerEnd(ctx context.Context) (end LedgerEnd, err error) {
+	if end.Epoch, _, end.Event, err = s.EventRange(ctx); err != nil {
+		return end, err
+	}
+	if end.Call, err = engine.Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM calls`); err == nil {
+		end.Part, err = engine.Get[int64](ctx, s, `SELECT COALESCE(MAX(id), 0) FROM parts`)
+	}
+	return end, session.Wrap(err, "end of the ledger")
+}
+
+// promptBefore is the message of a person that began the turn of a message: the newest one in its session, of those
+// not far before it.
+const promptBefore = `(SELECT u.id FROM messages u
+	WHERE u.session_id = m.session_id AND u.seq <= m.seq AND u.seq > m.seq - 2000 AND u.origin = 'person' AND u.role = 'user' ORDER BY u.seq DESC LIMIT 1)`
+
+// LedgerCall is a model call with the message of a person that began its turn.
+type LedgerCall struct {
+	session.Call
+	PromptID *int64 `db:"prompt_id"` // nil: it is not known
+}
+
+// LedgerCalls reads calls behind one, up to another, in the order of their rows.
+func (s *Store) LedgerCalls(ctx context.Context, after, through int64, limit int) ([]LedgerCall, error) {
+	calls, err := engine.List[LedgerCall](ctx, s, `SELECT `+callColumns+`,
+			(SELECT `+promptBefore+` FROM messages m WHERE m.id = message_id) AS prompt_id
+		FROM calls WHERE id > ? AND id <= ? ORDER BY id LIMIT +?`, after, through, limit)
+	return calls, session.Wrap(err, "calls of the ledger")
+}
+
+// LedgerTool is a tool's run: a result and what called it.
+type LedgerTool struct {
+	PartID     int64          `db:"id"`
+	MessageID  int64          `db:"message_id"`
+	SessionID  session.ID     `db:"session_id"`
+	Source     session.Source `db:"source"`
+	Project    string         `db:"project"`
+	Directory  string         `db:"directory"`
+	ToolName   string         `db:"tool_name"`
+	CallID     string         `db:"call_id"`
+	CallPartID *int64         `db:"call_part_id"`
+	IsError    *bool          `db:"is_error"`
+	DurationMS *int64         `db:"duration_ms"`
+	CalledAt   *session.Time  `db:"called_at"` // of the reply that called it
+	CreatedAt  session.Time   `db:"created_at"`
+	PromptID   *int64         `db:"prompt_id"`
+}
+
+// LedgerTools reads the runs of tools whose results are behind a part, up to another, in the order of their rows.
+func (s *Store) LedgerTools(ctx context.Context, after, through int64, limit int) ([]LedgerTool, error) {
+	tools, err := engine.List[LedgerTool](ctx, s, `SELECT p.id, p.message_id, m.session_id, s.source, s.project, s.directory,
+			COALESCE(NULLIF(p.tool_name, ''), c.tool_name, '') AS tool_name, p.call_id, p.call_part_id, p.is_error, p.duration_ms,
+			r.created_at AS called_at, m.created_at, `+promptBefore+` AS prompt_id
+		FROM parts p JOIN messages m ON m.id = p.message_id JOIN sessions s ON s.id = m.session_id
+		LEFT JOIN parts c ON c.id = p.call_part_id LEFT JOIN messages r ON r.id = c.message_id
+		WHERE p.kind = 'tool_result' AND p.id > ? AND p.id <= ? ORDER BY p.id LIMIT +?`, after, through, limit)
+	return tools, session.Wrap(err, "tools of the ledger")
+}

@@ -78,6 +78,14 @@ func (s stored) Collect(out chan<- prometheus.Metric) {
 	gauge(accepts, "accepts_writes", "1 while the database accepts writes, 0 while /readyz fails.")
 	send(prometheus.CounterValue, float64(s.Store.FailedWrites()), "failed_writes_total",
 		"Writes that failed because of the disk or the database file.", nil)
+	if s.Spans != nil {
+		sent, dropped, skipped := s.Spans.Counts()
+		for outcome, n := range map[string]int64{"sent": sent, "dropped": dropped, "skipped": skipped} {
+			send(prometheus.CounterValue, float64(n), "otlp_spans_total",
+				"Spans by outcome since the start: sent, dropped (the collector refuses them), skipped (over a day old).",
+				prometheus.Labels{"outcome": outcome})
+		}
+	}
 	disk := s.Store.Disk()
 	gauge(float64(disk.Database), "database_bytes", "Size of sessions.db.")
 	gauge(float64(disk.Log), "wal_bytes", "Size of its write-ahead log.")

@@ -20,6 +20,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"sessiond/internal/analytics"
+	"sessiond/internal/otlp"
 	"sessiond/internal/routing"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
@@ -64,6 +65,8 @@ type Deps struct {
 	Run func(work func(context.Context)) bool
 	// Notice is what a person should look at although the daemon is ready; "": nothing.
 	Notice string
+	Spans  *otlp.Exporter // nil: no collector gets spans
+
 	// LineSources are the programs whose transcripts are kept line by line.
 	LineSources []session.Source
 	// LinesStored is called with the path of a transcript that got lines: sessions are imported from them. It must not
