@@ -29,8 +29,14 @@ func addSessions(b *testing.B, path string, n int) {
 		WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)
 		INSERT INTO sessions (id, day, title, source, project, created_at, updated_at, active_at)
 		SELECT printf('2023%02d%02d_%06d', i % 12 + 1, i % 28 + 1, i), printf('2023-%02d-%02d', i % 12 + 1, i % 28 + 1), 'Talk ' || i,
-		       'pi', '/home/me/p' || i % 50, at, at, at
+		       'pi', '/home/me/p' || (i % 50), at, at, at
 		FROM (SELECT i, strftime('%Y-%m-%d %H:%M:%f', '2025-01-01', i || ' minutes') AS at FROM n)`, n))(b)
+	testkit.Must(db.ExecContext(b.Context(), `
+		UPDATE sessions SET project = '/home/me/rare' WHERE id IN
+			(SELECT id FROM sessions WHERE title LIKE 'Talk %' ORDER BY active_at LIMIT 20)`))(b)
+	testkit.Must(db.ExecContext(b.Context(), `
+		INSERT INTO daily_usage (day, project, source, model, purpose, sessions)
+		SELECT '2025-01-01', project, 'pi', 'm', 'chat', COUNT(*) FROM sessions WHERE title LIKE 'Talk %' GROUP BY project`))(b)
 }
 
 // BenchmarkPage renders pages of a large history. The baseline is reading what they show.
@@ -65,6 +71,10 @@ func BenchmarkPage(b *testing.B) {
 		}},
 		{"sessions of a project", "/?project=/home/me/p7", func() error {
 			_, _, err := h.store.Sessions(ctx, store.Filter{Project: "/home/me/p7", People: true}, store.Page{Limit: 60})
+			return err
+		}},
+		{"sessions of an old project", "/?project=/home/me/rare", func() error {
+			_, _, err := h.store.Sessions(ctx, store.Filter{Project: "/home/me/rare", People: true}, store.Page{Limit: 60})
 			return err
 		}},
 		{"search", "/?q=" + knownWord, func() error {

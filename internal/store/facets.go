@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,8 +19,15 @@ type Facets struct {
 }
 
 // Facets counts those of the newest sessions that pass a filter, by source, model, project and branch: of each column
-// the values of the most sessions first. Codes: Invalid (q).
+// the values of the most sessions first. A filter among the values of such a column does not narrow its own values: they
+// are counted as other choices. Codes: Invalid (q).
 func (s *Store) Facets(ctx context.Context, f Filter, newest int) (Facets, error) {
+	among := f.Among
+	f.Among = maps.Clone(among)
+	columns := []Column{ColumnSource, ColumnModel, ColumnProject, ColumnBranch}
+	for _, column := range columns {
+		delete(f.Among, column)
+	}
 	out := Facets{Values: map[Column][]Value{}}
 	c := f.conditions().within(ctx)
 	if c.err != nil {
@@ -34,13 +42,20 @@ func (s *Store) Facets(ctx context.Context, f Filter, newest int) (Facets, error
 	}
 	sums := map[Column]map[string]int64{ColumnSource: {}, ColumnModel: {}, ColumnProject: {}, ColumnBranch: {}}
 	err := engine.Each(ctx, s, func(g *group) error {
-		out.Sessions += g.N
-		for column, value := range map[Column]string{
-			ColumnSource: g.Source, ColumnModel: g.Model, ColumnProject: g.Project, ColumnBranch: g.Branch,
-		} {
-			if value != "" {
-				sums[column][value] += g.N
+		values := [...]string{g.Source, g.Model, g.Project, g.Branch}
+		missed, misses := 0, 0
+		for i, column := range columns {
+			if chosen, narrowed := among[column]; narrowed && !slices.Contains(chosen, values[i]) {
+				missed, misses = i, misses+1
 			}
+		}
+		for i, column := range columns {
+			if values[i] != "" && (misses == 0 || misses == 1 && missed == i) {
+				sums[column][values[i]] += g.N
+			}
+		}
+		if misses == 0 {
+			out.Sessions += g.N
 		}
 		return nil
 	}, facetsOf+` WHERE `+strings.Join(c.where, " AND ")+` GROUP BY 1, 2, 3, 4`, append([]any{newest}, c.args...)...)

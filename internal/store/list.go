@@ -37,6 +37,8 @@ type Filter struct {
 	Prompted   *Between          // with a prompt of a person in this time; nil: any
 	People     bool              // without sub-agents and automated sessions
 	Metadata   map[string]string // names under metadata → text; a.b is the field "a.b", or b in a
+
+	byProject bool // sessions are found by the index of projects, not newest first
 }
 
 // Between is a time from one moment to another, which is not in it, and the days that it touches.
@@ -102,6 +104,9 @@ func CursorAfter(s *session.Session) string { return encodeCursor(s.ActiveAt.SQL
 
 // Sessions lists sessions, newest active first. next is "" at the end. Codes: Invalid (cursor).
 func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.Session, next string, err error) {
+	if f.byProject, err = s.isSmallProject(ctx, f); err != nil {
+		return nil, "", err
+	}
 	query, args, err := listQuery(ctx, f, p)
 	if err != nil {
 		return nil, "", err
@@ -115,8 +120,30 @@ func (s *Store) Sessions(ctx context.Context, f Filter, p Page) (data []session.
 
 func listQuery(ctx context.Context, f Filter, p Page) (query string, args []any, err error) {
 	clauses, args, err := f.conditions().within(ctx).page(p)
+	if f.byProject { // sorts ids, and reads whole rows of the page alone
+		clauses = `WHERE s.id IN (SELECT s.id FROM sessions s ` + clauses + `) ` + p.orderBy()
+	}
 	return `SELECT ` + sessionColumns + fromSessions + clauses, args, err
 }
+
+// smallProject is the number of sessions up to which those of a project are read and sorted. Those of a larger one are
+// found among all, newest first, until the page is full.
+const smallProject = 3000
+
+// isSmallProject reports whether a filter names projects that have few sessions together.
+func (s *Store) isSmallProject(ctx context.Context, f Filter) (bool, error) {
+	projects := f.Among[ColumnProject]
+	if f.Project != "" {
+		projects = []string{f.Project}
+	}
+	if projects == nil {
+		return false, nil
+	}
+	counts, err := engine.List[int](ctx, s, countOfProjects, string(session.JSONOf(projects)), smallProject+1)
+	return err == nil && counts[0] <= smallProject, session.Wrap(err, "count the sessions of a project")
+}
+
+const countOfProjects = `SELECT COUNT(*) FROM (SELECT 1 FROM sessions s WHERE s.project IN (SELECT value FROM json_each(?)) LIMIT +?) few`
 
 // FiltersNothing reports whether every session outside of the trash passes the filter.
 func (f Filter) FiltersNothing() bool {
@@ -158,7 +185,7 @@ func (c *conditions) contains(text string, columns ...string) {
 // page returns the clauses that end the statement of a list: its conditions, those of the page, and
 // the order by when sessions were active. One more is read than the page has. Codes: Invalid (cursor, q).
 func (c conditions) page(p Page) (clauses string, args []any, err error) {
-	cmp, dir := p.order()
+	cmp, _ := p.order()
 	if c.err != nil {
 		return "", nil, c.err
 	}
@@ -166,8 +193,12 @@ func (c conditions) page(p Page) (clauses string, args []any, err error) {
 	if at != "" {
 		c.add("(s.active_at, s.id) "+cmp+" (?, ?)", at, id)
 	}
-	return `WHERE ` + strings.Join(c.where, " AND ") + ` ORDER BY s.active_at ` + dir + `, s.id ` + dir + ` LIMIT +?`,
-		append(c.args, p.limit()+1), err
+	return `WHERE ` + strings.Join(c.where, " AND ") + ` ` + p.orderBy() + ` LIMIT +?`, append(c.args, p.limit()+1), err
+}
+
+func (p Page) orderBy() string {
+	_, dir := p.order()
+	return `ORDER BY s.active_at ` + dir + `, s.id ` + dir
 }
 
 func (f Filter) conditions() (c conditions) {
@@ -189,7 +220,6 @@ func (f Filter) conditions() (c conditions) {
 		{"key", f.Key},
 		{"model", f.Model},
 		{"directory", f.Directory},
-		{"project", f.Project},
 		{"owner", f.Owner},
 		{"host", f.Host},
 		{"parent_id", string(f.ParentID)},
@@ -199,9 +229,19 @@ func (f Filter) conditions() (c conditions) {
 			add("s."+eq.column+" = ?", eq.value)
 		}
 	}
+	project := "s.project || ''" // which no index has
+	if f.byProject {
+		project = "s.project"
+	}
+	if f.Project != "" {
+		add(project+" = ?", f.Project)
+	}
 	for _, column := range slices.Sorted(maps.Keys(f.Among)) {
 		is := "s." + column.column() + " IN (SELECT value FROM json_each(?))"
-		if column == ColumnTag {
+		switch column {
+		case ColumnProject:
+			is = project + " IN (SELECT value FROM json_each(?))"
+		case ColumnTag:
 			is = "s.id IN (SELECT session_id FROM marks WHERE kind = 'tag' AND text IN (SELECT value FROM json_each(?)))"
 		}
 		add(is, string(session.JSONOf(f.Among[column])))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -209,5 +210,81 @@ func TestPromptsOfALongConversation(t *testing.T) {
 	}
 	if err != nil || total != 2700 || !slices.Equal(got, []string{"4997", "4999", "5001", "5003"}) {
 		t.Errorf("%q of %d, %v", got, total, err)
+	}
+}
+
+// The sessions of a small project are found by an index, those of a large one among all: both are the same pages.
+func TestAProjectIsListedTheSameHoweverManySessionsItHas(t *testing.T) {
+	ctx := context.Background()
+	s := openTest(t)
+	at := session.At(time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC))
+	for i := range 12 {
+		created := session.At(at.Add(time.Duration(i) * time.Hour))
+		mustCreate(t, s, NewSession{Project: "/p" + strconv.Itoa(i%3), CreatedAt: &created})
+	}
+	for _, f := range []Filter{
+		{Project: "/p1"},
+		{Among: map[Column][]string{ColumnProject: {"/p1", "/p2"}}},
+	} {
+		if small := testkit.Must(s.isSmallProject(ctx, f))(t); !small {
+			t.Fatalf("%+v has few sessions", f)
+		}
+		var pages [2][]session.ID
+		for i, byProject := range []bool{true, false} {
+			f.byProject = byProject
+			for cursor, more := "", true; more; more = cursor != "" {
+				p := Page{Limit: 3, Cursor: cursor}
+				query, args, err := listQuery(ctx, f, p)
+				testkit.Check(t, err)
+				data := testkit.Must(readSessions(ctx, s, query, args...))(t)
+				data, cursor = endPage(data, p, func(s *session.Session) *session.Session { return s })
+				for j := range data {
+					pages[i] = append(pages[i], data[j].ID)
+				}
+			}
+		}
+		if len(pages[0]) < 4 || !slices.Equal(pages[0], pages[1]) {
+			t.Errorf("%+v lists %v by project and %v among all", f, pages[0], pages[1])
+		}
+	}
+}
+
+// Of a column that is filtered, other values are counted as they would be if they were chosen instead.
+func TestFacetsCountOtherChoices(t *testing.T) {
+	s := openTest(t)
+	for _, in := range []NewSession{
+		{Project: "/work/a", Source: session.SourcePi},
+		{Project: "/work/a", Source: session.SourceCodex},
+		{Project: "/work/b", Source: session.SourcePi},
+		{Project: "/work/c", Source: session.SourceCodex},
+	} {
+		in.SourceID = string(in.Source) + in.Project
+		mustCreate(t, s, in)
+	}
+	for _, c := range []struct {
+		among    map[Column][]string
+		sessions int64
+		projects []Value
+		sources  []Value
+	}{
+		{nil, 4, []Value{{"/work/a", 2}, {"/work/b", 1}, {"/work/c", 1}}, []Value{{"codex", 2}, {"pi", 2}}},
+		{
+			map[Column][]string{ColumnProject: {"/work/a"}},
+			2,
+			[]Value{{"/work/a", 2}, {"/work/b", 1}, {"/work/c", 1}},
+			[]Value{{"codex", 1}, {"pi", 1}},
+		},
+		{
+			map[Column][]string{ColumnProject: {"/work/a"}, ColumnSource: {"pi"}},
+			1,
+			[]Value{{"/work/a", 1}, {"/work/b", 1}},
+			[]Value{{"codex", 1}, {"pi", 1}},
+		},
+	} {
+		f := testkit.Must(s.Facets(context.Background(), Filter{Among: c.among}, 100))(t)
+		if f.Sessions != c.sessions || !slices.Equal(f.Values[ColumnProject], c.projects) ||
+			!slices.Equal(f.Values[ColumnSource], c.sources) {
+			t.Errorf("%v: %d sessions, %v, %v", c.among, f.Sessions, f.Values[ColumnProject], f.Values[ColumnSource])
+		}
 	}
 }

@@ -110,6 +110,8 @@ func useEverything(t *testing.T, s *Store) {
 			{People: true},
 			{Source: session.SourcePi},
 			{Directory: "/d"},
+			{Project: "/p"},
+			{Among: map[Column][]string{ColumnProject: {"/p"}}},
 			{Since: &at.CreatedAt},
 		} {
 			if _, _, err := s.Sessions(ctx, f, p); err != nil {

@@ -127,6 +127,7 @@ func rewind(t testing.TB, path string, version int, then ...string) {
 		{173, []string{`DROP INDEX messages_failed`}},
 		{174, []string{`DROP INDEX messages_prompts`}},
 		{175, []string{`DROP INDEX imports_roots`}},
+		{178, []string{`DROP INDEX sessions_project`}},
 	} {
 		if added.by >= version {
 			statements = append(statements, added.undo...)

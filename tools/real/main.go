@@ -4,6 +4,7 @@
 // them and gives them. scripts/real calls it.
 //
 //	real -sessiond BINARY [-cache DIR] [-keep DIR] [-results FILE] [-list] [PROGRAM...]
+//	real -sessiond BINARY [-cache DIR] [-keep DIR] [-for 30m] follow
 //
 // Programs come from npm into the cache; nothing but the results is written into the tree.
 package main
@@ -39,6 +40,7 @@ func run(ctx context.Context, args []string) error {
 	keep := flags.String("keep", "", "keep homes, requests and outputs in `DIR`")
 	results := flags.String("results", "", "the `FILE` to update with the results; the page beside it is renewed")
 	listed := flags.Bool("list", false, "list the programs")
+	lasting := flags.Duration("for", 30*time.Minute, "how long `follow` talks")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,10 +50,10 @@ func run(ctx context.Context, args []string) error {
 		}
 		return nil
 	}
-	handsOver := flags.Arg(0) == "to"
+	handsOver, follows := flags.Arg(0) == "to", flags.Arg(0) == "follow"
 	var chosen []*program
 	var err error
-	if !handsOver {
+	if !handsOver && !follows {
 		chosen, err = named(flags.Args())
 	}
 	if err != nil {
@@ -82,6 +84,9 @@ func run(ctx context.Context, args []string) error {
 	in := installer{cache: *cache}
 	if err := in.prepare(ctx); err != nil {
 		return err
+	}
+	if follows {
+		return runFollow(ctx, &in, *binary, filepath.Join(work, "follow"), *lasting)
 	}
 	wrong := 0
 	if handsOver {

@@ -3,7 +3,6 @@ package pages
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 // Limits of what the filters of a list offer.
 const (
 	mostCounted = 5000 // sessions, the newest ones
+	mostOffered = 1000 // of which the values are offered without counts, as beside a search
 	mostChoices = 100  // of a control
 )
 
@@ -67,7 +67,11 @@ func (p *Pages) fillForm(ctx context.Context, page *homePage, q url.Values, filt
 	if err != nil {
 		return err
 	}
-	facets, err := p.Store.Facets(ctx, filter, mostCounted)
+	newest := mostCounted
+	if !counted {
+		newest = mostOffered
+	}
+	facets, err := p.Store.Facets(ctx, filter, newest)
 	if err != nil {
 		return err
 	}
@@ -93,16 +97,6 @@ func (p *Pages) fillForm(ctx context.Context, page *homePage, q url.Values, filt
 		{"tag", "Tag", store.ColumnTag},
 	} {
 		values, on := facets.Values[control.column], q.Get(control.name)
-		if _, narrowed := filter.Among[control.column]; narrowed && control.column != store.ColumnTag {
-			other := filter
-			other.Among = maps.Clone(filter.Among)
-			delete(other.Among, control.column)
-			others, err := p.Store.Facets(ctx, other, mostCounted)
-			if err != nil {
-				return err
-			}
-			values = others.Values[control.column]
-		}
 		s := selection{Name: control.name, Label: control.label, Any: "any"}
 		found := on == ""
 		for _, v := range values[:min(len(values), mostChoices)] {

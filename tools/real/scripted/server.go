@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json"
 )
@@ -68,12 +69,16 @@ type Exchange struct {
 	Usage  Usage  `json:"usage"`
 	Error  string `json:"error,omitempty"`
 	Body   string `json:"-"` // of the request
+
+	At time.Time `json:"-"` // of the answer
 }
 
 // Server is the model. Its zero value is ready.
 type Server struct {
 	Record func(Exchange) // is called with each exchange before it is answered; nil: nobody asks
 	Folder string         // the program's, for tools that want absolute paths
+	// Forgets leaves the requests' bodies out of the log: a long conversation would be in it as often as it has steps.
+	Forgets bool
 
 	mu      sync.Mutex
 	log     []Exchange
@@ -152,8 +157,12 @@ func (s *Server) Begin() {
 
 func (s *Server) record(x *Exchange) {
 	s.mu.Lock()
-	x.Number = len(s.log) + 1
-	s.log = append(s.log, *x)
+	x.Number, x.At = len(s.log)+1, time.Now()
+	kept := *x
+	if s.Forgets {
+		kept.Body = ""
+	}
+	s.log = append(s.log, kept)
 	s.mu.Unlock()
 	if s.Record != nil {
 		s.Record(*x)

@@ -1,0 +1,2 @@
+-- +goose Up
+CREATE INDEX sessions_project ON sessions (project);
