@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -24,7 +25,7 @@ func filterFlags(cmd *cobra.Command, r *find.Request, uses find.Uses, names ...s
 		case f.Words != nil:
 			wordFlag(cmd, text, f.Name, f.Help, f.Words...)
 		case text != nil:
-			fl.StringVar(text, f.Name, "", f.Help)
+			fl.Var(filterText{text}, f.Name, f.Help)
 		default:
 			fl.BoolVar(on, f.Name, false, f.Help)
 		}
@@ -37,6 +38,20 @@ func filterFlags(cmd *cobra.Command, r *find.Request, uses find.Uses, names ...s
 		added = append(added, metadata)
 	}
 	return added
+}
+
+// filterText is the text of a filter. Where it is empty, like an unset variable of a script, everything would pass.
+type filterText struct{ to *string }
+
+func (t filterText) String() string { return *t.to }
+func (t filterText) Type() string   { return "string" }
+
+func (t filterText) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty: leave the flag out to filter nothing")
+	}
+	*t.to = s
+	return nil
 }
 
 // finder runs requests as a person at this terminal writes them.

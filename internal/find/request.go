@@ -28,6 +28,8 @@ type Request struct {
 
 	// People leaves out sub-agents and automated sessions.
 	People bool
+	// AsWritten reads no word of the text as a time: summer is a word.
+	AsWritten bool
 	// SkipArchived leaves archived sessions out of a search. A list has either them or the others.
 	SkipArchived bool
 
@@ -178,15 +180,21 @@ func MetadataName(parameter string) (name string, ok bool) {
 	return strings.ReplaceAll(name, "][", "."), ok && name != ""
 }
 
-// FromQuery returns the request that an address describes.
-func FromQuery(q url.Values) (r Request) {
+// FromQuery returns the request that an address describes. An empty parameter filters nothing, as in a form. Codes:
+// Invalid.
+func FromQuery(q url.Values) (r Request, err error) {
 	r.Text = q.Get("q")
 	for _, f := range Filters {
-		if text, on := f.Of(&r); text != nil {
-			*text = q.Get(f.Name)
-		} else {
-			value, err := strconv.ParseBool(q.Get(f.Name))
-			*on = q.Get(f.Name) != "" && (err != nil || value)
+		text, on := f.Of(&r)
+		value := q.Get(f.Name)
+		switch {
+		case text != nil:
+			*text = value
+		case value != "":
+			if *on, err = strconv.ParseBool(value); err != nil {
+				return r, session.Errorf(session.Invalid, "%s is true or false, not %.40q", f.Name, value).
+					At(f.Name, "not true or false")
+			}
 		}
 	}
 	for name, values := range q {
@@ -197,7 +205,7 @@ func FromQuery(q url.Values) (r Request) {
 			r.Metadata[field] = values[0]
 		}
 	}
-	return r
+	return r, nil
 }
 
 // Names returns the names of the filters for a use.
@@ -222,6 +230,6 @@ func (r *Request) query(meant func(context.Context, string, string) ([]string, e
 		Text: r.Text, Session: session.ID(r.Session), Key: r.Key, Source: session.Source(r.Source), Project: r.Project,
 		Role: session.Role(r.Role), Order: search.Order(r.Order), Group: search.Group(r.Group), Limit: r.Limit,
 		Expand:   r.Expand,
-		Projects: r.Projects, Hide: r.Hide, Mask: r.Mask, TimeIn: r.TimeIn, Rare: r.Rare, Meant: meant,
+		Projects: r.Projects, Hide: r.Hide, Mask: r.Mask, TimeIn: r.TimeIn, Untimed: r.AsWritten, Rare: r.Rare, Meant: meant,
 	}
 }

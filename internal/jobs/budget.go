@@ -2,12 +2,14 @@ package jobs
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,23 +79,24 @@ func (b *Budget) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var failed error
 	for i := range all {
 		s := &all[i]
 		key := s.Month + " " + s.Project
-		for _, step := range budgetSteps {
-			if s.Percent() < step || told[key] >= step {
-				continue
-			}
-			if err := b.post(ctx, &BudgetNotice{Spent: *s, Percent: step}); err != nil {
-				return err
-			}
-			told[key] = step
-			if err := b.write(told, s.Month); err != nil {
-				return err
-			}
+		at := slices.IndexFunc(budgetSteps[:], func(step int) bool { return s.Percent() >= step })
+		if at < 0 || told[key] >= budgetSteps[at] {
+			continue
+		}
+		if err := b.post(ctx, &BudgetNotice{Spent: *s, Percent: budgetSteps[at]}); err != nil {
+			failed = cmp.Or(failed, err) // the other notices do not wait for this one
+			continue
+		}
+		told[key] = budgetSteps[at]
+		if err := b.write(told, s.Month); err != nil {
+			return err
 		}
 	}
-	return nil
+	return failed
 }
 
 func (b *Budget) post(ctx context.Context, notice *BudgetNotice) error {

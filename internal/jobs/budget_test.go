@@ -66,6 +66,19 @@ func TestBudgetIsToldOnceForEachStep(t *testing.T) {
 	look("2026-02  100")
 	all[0].Month, all[1].Month, all[1].USD = "2026-03", "2026-03", 0
 	look("2026-03  100")
+	all[0].Month, all[1].Month, all[1].USD = "2026-04", "2026-04", 60
+	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var notice struct{ Project string }
+		raw := testkit.Must(io.ReadAll(r.Body))(t)
+		testkit.Check(t, json.Unmarshal(raw, &notice, json.MatchCaseInsensitiveNames(true)))
+		if notice.Project == "" {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		got = append(got, notice.Project)
+	})
+	look("web") // which does not wait for the notice that fails
+	look()
 	server.Close()
 	b = fresh()
 	look() // nobody listens

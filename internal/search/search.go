@@ -64,7 +64,8 @@ type Query struct {
 	Expand int           // neighbours on each side
 	Time   time.Duration // limit; 0: 5 s
 
-	TimeIn string // text of a person that Text was made of, and that may name a time; "": Text
+	TimeIn  string // text of a person that Text was made of, and that may name a time; "": Text
+	Untimed bool   // no word of it is a time
 
 	Rare bool // rank by words alone that few messages have, not by titles, and explain nothing: quick in any history
 
@@ -283,7 +284,9 @@ func (q *Query) check(ctx context.Context) (parsed, error) {
 		}
 		*moment.to = new(session.At(at))
 	}
-	p.findTime(cmp.Or(q.TimeIn, words(q.Text)), q.Now)
+	if !q.Untimed {
+		p.findTime(cmp.Or(q.TimeIn, words(q.Text)), q.Now)
+	}
 	for _, f := range append([]filters{p.filters}, p.without...) {
 		if err := f.check(); err != nil {
 			return p, err

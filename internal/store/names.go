@@ -44,6 +44,10 @@ func (c Column) column() string {
 	return c.name()
 }
 
+// isChosen reports whether people give sessions the column's values, so that a name that no session has is mistyped
+// even where none has any.
+func (c Column) isChosen() bool { return c == ColumnTag || c == ColumnBranch }
+
 func (c Column) isFolder() bool { return c == ColumnDirectory || c == ColumnProject }
 
 // Value is a text that sessions have in a column.
@@ -110,7 +114,7 @@ func (s *Store) Meant(ctx context.Context, of Column, text string, roots ...stri
 	switch {
 	case len(roots) > 0:
 		return roots, nil
-	case len(values) == 0: // there is nothing to mistype: the answer is empty, not wrong
+	case len(values) == 0 && !of.isChosen(): // there is nothing to mistype: the answer is empty, not wrong
 		return []string{text}, nil
 	}
 	return nil, of.Unknown(values, text)
@@ -154,7 +158,7 @@ func (c Column) Matching(values []Value, text string, roots ...string) []string 
 // Codes: NotFound, Invalid (several).
 func (c Column) MatchingOne(values []Value, text string, roots ...string) (string, error) {
 	switch found := c.Matching(values, text, roots...); {
-	case len(values) == 0:
+	case len(values) == 0 && !c.isChosen():
 		return text, nil
 	case len(found) == 0:
 		return "", c.Unknown(values, text)

@@ -77,7 +77,7 @@ func (n *Named) Has(piece string) bool {
 }
 
 // Forms describes what Parse accepts, for errors and help.
-const Forms = `a day (2026-02-11, yesterday, monday, 7 October), "last week", a month (May 2025), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)`
+const Forms = `a day (2026-02-11, yesterday, monday, 7 October), "last week", 2026-W47, a month (May 2025), a time (2026-02-11T10:00) or an age (30m, 12h, 7d, 2w)`
 
 var layouts = []string{time.DateOnly, "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02T15:04:05", time.RFC3339}
 
@@ -92,6 +92,9 @@ func Parse(text string, now time.Time) (Span, bool) {
 			return Span{From: t}, true
 		}
 	}
+	if week, ok := Week(text, now.Location()); ok {
+		return week, true
+	}
 	if at, ok := parseAge(text, now); ok {
 		return Span{From: at}, true
 	}
@@ -100,6 +103,21 @@ func Parse(text string, now time.Time) (Span, bool) {
 		return span, true
 	}
 	return Span{}, false
+}
+
+// Week parses a week of ISO 8601, like 2026-W47.
+func Week(text string, zone *time.Location) (Span, bool) {
+	var year, week int
+	if len(text) != len("2026-W47") {
+		return Span{}, false
+	}
+	if _, err := fmt.Sscanf(text, "%04d-W%02d", &year, &week); err != nil {
+		return Span{}, false
+	}
+	fourth := time.Date(year, 1, 4, 0, 0, 0, 0, zone) // is in the first week
+	from := fourth.AddDate(0, 0, 7*(week-1)-(int(fourth.Weekday())+6)%7)
+	y, w := from.ISOWeek()
+	return Span{From: from, To: from.AddDate(0, 0, 7)}, y == year && w == week
 }
 
 // Moment parses a text as Parse does and returns the beginning of its time.

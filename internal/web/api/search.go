@@ -64,7 +64,10 @@ func (s *Server) searchMessages(ctx context.Context, in *searchInput) (*output[S
 	if !utf8.ValidString(in.Query) {
 		return nil, session.Errorf(session.Invalid, "q is not UTF-8").At("q", "not UTF-8")
 	}
-	r := find.FromQuery(in.query)
+	r, err := find.FromQuery(in.query)
+	if err != nil {
+		return nil, err
+	}
 	r.Order, r.Group, r.Limit, r.Expand = in.Order, in.Group, in.Limit, in.Expand
 	found, err := s.finder().Search(ctx, r)
 	if err != nil {

@@ -203,7 +203,10 @@ func filterError(err error) error {
 }
 
 func (s *Server) listSessions(ctx context.Context, in *listSessionsInput) (*listOutput[listedSession], error) {
-	r := find.FromQuery(in.query)
+	r, err := find.FromQuery(in.query)
+	if err != nil {
+		return nil, err
+	}
 	switch in.Kind {
 	case session.ParentChild:
 		r.Children = in.ParentID

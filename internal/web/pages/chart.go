@@ -17,6 +17,7 @@ import (
 	"sessiond/internal/folders"
 	"sessiond/internal/session"
 	"sessiond/internal/transcript"
+	"sessiond/internal/when"
 )
 
 // Sizes of the chart, in its own units.
@@ -69,8 +70,9 @@ type unit struct {
 }
 
 // chartOf draws the usage that passes a filter. The parameter unit is day, week or month, by is what its colours are.
-// nil: nothing was used.
-func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Values, names folders.Names,
+// nil: nothing was used. days is the usage by day, which is known already.
+func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, days []analytics.Bucket, q url.Values,
+	names folders.Names,
 ) (*chart, error) {
 	over, most, span := analytics.ByDay, 60, "day"
 	switch q.Get("unit") {
@@ -91,9 +93,12 @@ func (p *Pages) chartOf(ctx context.Context, filter analytics.Filter, q url.Valu
 	default:
 		return nil, session.Errorf(session.Invalid, "by %.20q is not source, model or project", q.Get("by"))
 	}
-	buckets, err := p.Reports.Usage(ctx, filter, by...)
-	if err != nil {
-		return nil, err
+	buckets := days
+	if over != analytics.ByDay || split != "" {
+		var err error
+		if buckets, err = p.Reports.Usage(ctx, filter, by...); err != nil {
+			return nil, err
+		}
 	}
 	u := usedOver(buckets, over, split, most)
 	if u == nil {
@@ -293,10 +298,8 @@ func beginOf(label string, over analytics.Dimension) (at time.Time, ok bool) {
 	var err error
 	switch over {
 	case analytics.ByWeek:
-		year, _ := strconv.Atoi(label[:min(4, len(label))])
-		week, wrong := strconv.Atoi(label[min(6, len(label)):])
-		fourth := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC) // is in the first week
-		return fourth.AddDate(0, 0, 7*(week-1)-(int(fourth.Weekday())+6)%7), wrong == nil && year > 0
+		week, ok := when.Week(label, time.UTC)
+		return week.From, ok
 	case analytics.ByMonth:
 		at, err = time.Parse("2006-01", label)
 	default:

@@ -29,7 +29,8 @@ type usagePage struct {
 	Splits []option // what the chart's colours are
 	Facts  []fact
 	Budget []spent
-	Year   int // of today, for its card
+	Notes  []string // filters that name nothing
+	Year   int      // of today, for its card
 	Chart  *chart
 	Dear   []dearRow
 	Tables []usageTable
@@ -69,10 +70,11 @@ const (
 	mostDear     = 10
 )
 
-// oneOrItself returns the value that the text of a filter names; where no session has it, the text: nothing was used.
-func (p *Pages) oneOrItself(ctx context.Context, filter, text string) (string, error) {
+// oneOrItself returns the value that the text of a filter names; where no session has it, the text, and a note.
+func (p *Pages) oneOrItself(ctx context.Context, page *usagePage, filter, text string) (string, error) {
 	value, err := p.finder().One(ctx, filter, text)
-	if session.CodeOf(err) == session.NotFound {
+	if session.CodeOf(err) == session.NotFound { // deleted sessions may have had it, and their usage stays
+		page.Notes = append(page.Notes, sentence(err.Error()))
 		return text, nil
 	}
 	return value, err
@@ -89,15 +91,15 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	if since != nil {
 		filter.Since = since.Day(p.Zone)
 	}
-	source, err := p.oneOrItself(r.Context(), "source", q.Get("source"))
+	source, err := p.oneOrItself(r.Context(), &page, "source", q.Get("source"))
 	if err != nil {
 		return err
 	}
 	filter.Source = session.Source(source)
-	if filter.Project, err = p.oneOrItself(r.Context(), "project", q.Get("project")); err != nil {
+	if filter.Project, err = p.oneOrItself(r.Context(), &page, "project", q.Get("project")); err != nil {
 		return err
 	}
-	if filter.Tag, err = p.oneOrItself(r.Context(), "tag", q.Get("tag")); err != nil {
+	if filter.Tag, err = p.oneOrItself(r.Context(), &page, "tag", q.Get("tag")); err != nil {
 		return err
 	}
 	for _, name := range []string{"source", "project", "tag"} {
@@ -115,7 +117,7 @@ func (p *Pages) usage(w http.ResponseWriter, r *http.Request) error {
 	page.Sinces = options(q, "since", "7d", "7 days", "30d", "30 days", "365d", "a year", "", "the beginning")
 	page.Units = options(q, "unit", "", "day", "week", "week", "month", "month")
 	page.Splits = options(q, "by", "", "nothing", "source", "program", "model", "model", "project", "project")
-	if page.Chart, err = p.chartOf(r.Context(), filter, q, names); err != nil {
+	if page.Chart, err = p.chartOf(r.Context(), filter, page.Stats.ByDay, q, names); err != nil {
 		return err
 	}
 	budget, err := p.Reports.Spent(r.Context(), p.Budget, p.Now())
