@@ -36,6 +36,7 @@ type Item struct {
 
 	Compaction *session.Compaction
 	Branch     *Branch
+	Started    session.ID // of a marker: the sub-agent that was started there
 }
 
 // Branch says which message an item continues, if not the one above.

@@ -10,23 +10,33 @@ import (
 // Lines of messages that are not shown are left out.
 type Mentions struct {
 	Writer
-	under map[session.MessageRef][]string
+	under map[session.MessageRef][]mention
+}
+
+type mention struct {
+	line    string
+	started session.ID
 }
 
 // Mention returns a writer in front of another one.
 func Mention(to Writer, links []session.Link) *Mentions {
-	m := &Mentions{to, map[session.MessageRef][]string{}}
+	m := &Mentions{to, map[session.MessageRef][]mention{}}
 	for _, l := range links {
-		if l.Message != nil {
-			m.Add(*l.Message, linkLine(l))
+		if l.Message == nil {
+			continue
 		}
+		one := mention{line: linkLine(l)}
+		if l.Kind == session.ParentChild {
+			one.started = l.Session
+		}
+		m.under[*l.Message] = append(m.under[*l.Message], one)
 	}
 	return m
 }
 
 // Add adds a line under a message.
 func (m *Mentions) Add(under session.MessageRef, line string) {
-	m.under[under] = append(m.under[under], line)
+	m.under[under] = append(m.under[under], mention{line: line})
 }
 
 // Item implements Writer.
@@ -41,10 +51,10 @@ func (m *Mentions) Item(item *Item) error {
 		}
 	}
 	for _, ref := range refs {
-		for _, line := range m.under[ref] {
+		for _, one := range m.under[ref] {
 			if err := m.Writer.Item(&Item{
 				Kind: ItemMarker, Ref: item.Ref, Label: string(session.KindMarker), At: item.At,
-				Blocks: []Block{{Kind: BlockText, Text: line}},
+				Blocks: []Block{{Kind: BlockText, Text: one.line}}, Started: one.started,
 			}); err != nil {
 				return err
 			}

@@ -106,6 +106,8 @@ type Pieces struct {
 	Sessions string
 	// Whole is the address before the names of message and part that leads to a part that is not shown whole; "": none.
 	Whole string
+	// Opens makes the line of a sub-agent a fold in which a page shows its conversation.
+	Opens bool
 	// Within are the only sessions to which such lines lead; nil: to all.
 	Within map[session.ID]bool
 	// Own is the session whose messages are named by their numbers alone; "": that of the first message.
@@ -183,7 +185,11 @@ func (p *Pieces) item(item *Item) {
 	case ItemBranch:
 		p.write("cut", map[string]any{"Line": p.linked(OneLine(branchLine(item.Branch), headingWidth))})
 	case ItemMarker:
-		if !item.Hidden {
+		switch line := OneLine(markerLine(item), headingWidth); {
+		case item.Hidden:
+		case p.Opens && item.Started != "" && (p.Within == nil || p.Within[item.Started]):
+			p.write("started", map[string]any{"Line": line, "ID": item.Started, "At": p.Sessions + string(item.Started)})
+		default:
 			p.write("marker", p.linked(OneLine("· "+markerLine(item), headingWidth)))
 		}
 	default:

@@ -54,13 +54,15 @@ type talk struct {
 	Older *relative // the sessions of the project before and after; nil: none
 	Newer *relative
 
+	Doing     *doing   // who acts now; nil: that is not known
 	Limit     string   // until when its program answers nothing; "": it answers
 	Elsewhere string   // the command that continues it in another program
 	Others    []string // such commands for each program
 	Said      string   // what an action did
 	Marks     marksOf
 
-	own    int64 // messages on the path that are the session's own
+	links  []session.Link // its forks and children
+	own    int64          // messages on the path that are the session's own
 	pieces func(w io.Writer) error
 }
 
@@ -92,6 +94,7 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Del("in") // which a link does not keep
 	t := talk{Session: &sess}
 	path, err := p.pathOf(ctx, &sess, &t, q.Get("branch"))
 	if err != nil {
@@ -127,6 +130,11 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err := p.describe(ctx, &sess, &t, path); err != nil {
 		return err
+	}
+	if t.Live {
+		if t.Doing, err = p.doingIn(ctx, &sess); err != nil {
+			return err
+		}
 	}
 	if !isFragment(r) { // what arrives replaces none of these
 		t.Said = takeSaid(w, r, "/s/"+string(sess.ID))
@@ -242,17 +250,20 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 	if err != nil {
 		return err
 	}
-	links, err := p.Store.Hanging(ctx, sess.ID, mostLinks)
-	if err != nil {
+	if t.links, err = p.Store.Hanging(ctx, sess.ID, mostLinks); err != nil {
 		return err
 	}
 	var out lateWriter
 	pieces := transcript.NewPieces(&out, p.Zone)
 	pieces.Own, pieces.Sessions, pieces.Whole = sess.ID, "/s/", "/s/"+string(sess.ID)+"/whole/"
+	pieces.Opens = true
+	if in := session.ID(r.URL.Query().Get("in")); in != "" && isFragment(r) { // places have the names of the page around it
+		pieces.Own = in
+	}
 	form := p.Guard.FormToken(r)
 	hides := firstHidden(compactions, path)
 	pieces.Cut = func(c *session.Compaction) template.HTML { return p.offers(sess, c, form, hides[c.RowID]) }
-	mentions := transcript.Mention(pieces, links)
+	mentions := transcript.Mention(pieces, t.links)
 	if err := p.mentionBranches(ctx, mentions, t, path); err != nil {
 		return err
 	}
@@ -489,11 +500,7 @@ func (p *Pages) describe(ctx context.Context, sess *session.Session, t *talk, pa
 		}
 		t.Family = append(t.Family, relative{word, to, name})
 	}
-	links, err := p.Store.Hanging(ctx, sess.ID, mostFamily)
-	if err != nil {
-		return err
-	}
-	for _, l := range links {
+	for _, l := range t.links[:min(len(t.links), mostFamily)] {
 		word := "fork"
 		if l.Kind == session.ParentChild {
 			word = "started"
@@ -614,6 +621,7 @@ func (p *Pages) findIn(ctx context.Context, sess *session.Session, t *talk, word
 	}
 	found, err := p.finder().Search(ctx, find.Request{
 		Text: t.Find, Session: string(sess.ID), Group: string(search.GroupMessage), Limit: mostFound,
+		AsWritten: true, // of one conversation nobody forgot when it was
 	})
 	if err != nil {
 		return err

@@ -63,10 +63,6 @@ func withoutEmpty(q url.Values) url.Values {
 // that would pass with another choice.
 func (p *Pages) fillForm(ctx context.Context, page *homePage, q url.Values, filter store.Filter, counted bool) error {
 	form := &page.Form
-	names, err := p.Store.ProjectNames(ctx)
-	if err != nil {
-		return err
-	}
 	newest := mostCounted
 	if !counted {
 		newest = mostOffered
@@ -102,7 +98,7 @@ func (p *Pages) fillForm(ctx context.Context, page *homePage, q url.Values, filt
 		for _, v := range values[:min(len(values), mostChoices)] {
 			text := v.Text
 			if control.column == store.ColumnProject {
-				text = names.Of(v.Text)
+				text = page.names.Of(v.Text)
 			}
 			if text = transcript.OneLine(text, 40); counted {
 				text += " (" + humanize.Comma(v.Sessions) + ")"

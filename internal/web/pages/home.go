@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sessiond/internal/find"
+	"sessiond/internal/folders"
 	"sessiond/internal/search"
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -20,7 +21,10 @@ import (
 
 const (
 	homeRows = 60
-	homeHits = 20
+	// Of so many sessions, active since then, a list says who acts.
+	mostActing = 12
+	mostRecent = time.Hour
+	homeHits   = 20
 )
 
 // homePage is the list of sessions, or what a search found.
@@ -40,6 +44,8 @@ type homePage struct {
 	Folds  bool // sub-agents are folded under sessions
 	Offers []offer
 	Limits string // the programs that are at a limit now
+
+	names folders.Names // of the projects
 }
 
 // chip is a filter that is on, and the address without it.
@@ -60,6 +66,7 @@ type row struct {
 	Below     string // address of their list
 	Context   string // share of the window
 	Size      string // of the context, in words
+	Doing     *doing // who acts now; nil: that is not known
 	Cost      string
 	CostWords string
 	Project   string // its last folder
@@ -91,7 +98,10 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("HX-Push-Url", to)
 		q = clean
 	}
-	wanted := find.FromQuery(q)
+	wanted, err := find.FromQuery(q)
+	if err != nil {
+		return err
+	}
 	wanted.Text = strings.TrimSpace(wanted.Text)
 	page := homePage{
 		Query: wanted.Text, Chips: chips(q, append(find.Names(find.Lists), "all")), Back: address("/", q),
@@ -99,7 +109,9 @@ func (p *Pages) home(w http.ResponseWriter, r *http.Request) error {
 	if !isFragment(r) {
 		page.Said = takeSaid(w, r, "/")
 	}
-	var err error
+	if page.names, err = p.Store.ProjectNames(r.Context()); err != nil {
+		return err
+	}
 	if page.Query != "" {
 		page.Search, page.Chips = true, chips(q, find.Names(find.Searches))
 		err = p.search(r.Context(), &page, q, wanted)
@@ -183,15 +195,12 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 	if err != nil {
 		return err
 	}
-	names, err := p.Store.ProjectNames(ctx)
-	if err != nil {
-		return err
-	}
+	acting := 0 // sessions that are looked at
 	for i := range sessions {
 		s := &sessions[i]
 		measure := measures[s.ID]
 		r := row{Session: s, Size: transcript.Context(measure.Context), CostWords: transcript.Costs(s, &measure)}
-		r.Project = names.With(s.Project, s.Directory)
+		r.Project = page.names.With(s.Project, s.Directory)
 		if r.Cost, _ = transcript.CostCell(s, &measure, wanted.People); r.CostWords == r.Cost {
 			r.CostWords = ""
 		}
@@ -203,6 +212,12 @@ func (p *Pages) list(ctx context.Context, page *homePage, q url.Values, wanted f
 			address("/", q, "source", string(s.Source), "cursor", "")
 		if size := measure.Context; size.Window > 0 && size.Tokens > 0 {
 			r.Context = transcript.Percent(size.Tokens, size.Window)
+		}
+		if p.Now().Sub(s.ActiveAt.Time) < mostRecent && acting < mostActing {
+			acting++
+			if r.Doing, err = p.doingIn(ctx, s); err != nil {
+				return err
+			}
 		}
 		name := p.dayName(s.ActiveAt.Time)
 		if n := len(page.Days); n == 0 || page.Days[n-1].Name != name {
@@ -253,12 +268,8 @@ func (p *Pages) search(ctx context.Context, page *homePage, q url.Values, wanted
 	if t := found.Time; t != nil {
 		page.Offers = append(page.Offers, offer{"only messages of: " + t.Text, address("/", q, "q", page.Query+" "+t.Filter)})
 	}
-	names, err := p.Store.ProjectNames(ctx)
-	if err != nil {
-		return err
-	}
 	for _, s := range found.Sessions {
-		hit := sessionHit{SessionHit: s, Name: names.Of(s.Project)}
+		hit := sessionHit{SessionHit: s, Name: page.names.Of(s.Project)}
 		for i := range s.Passages {
 			h := &s.Passages[i]
 			hit.Found = append(hit.Found, passage{

@@ -17,6 +17,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -106,6 +107,7 @@ func New(cfg Config) *Pages {
 		{"GET /s/{id}", p.conversation, 16 << 20},
 		{"GET /s/{id}/whole/{message}/{part}", p.whole, 4 << 20},
 		{"GET /s/{id}/files", p.files, 16 << 20},
+		{"GET /s/{id}/now", p.now, 1 << 20},
 		{"GET /s/{id}/export", p.export, 0},
 		{"GET /s/{rest...}", noPage, 0},
 		{"POST /s/{id}/{action}", p.act, 0},
@@ -141,11 +143,17 @@ func noPage(_ http.ResponseWriter, r *http.Request) error {
 // SetAddress says where the daemon listens, for links.
 func (p *Pages) SetAddress(address string) { p.address.Store(&address) }
 
-// Owns implements guard.Pages.
+// Owns implements guard.Pages. An address that nothing has is a page, too, if a browser opens it: one that says so.
 func (p *Pages) Owns(r *http.Request) bool {
 	_, pattern := p.mux.Handler(r)
-	return pattern != ""
+	return pattern != "" || r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") &&
+		!slices.ContainsFunc(forPrograms, func(path string) bool {
+			return r.URL.Path == path || strings.HasSuffix(path, "/") && strings.HasPrefix(r.URL.Path, path)
+		})
 }
+
+// forPrograms are the addresses that are no pages, whoever opens them.
+var forPrograms = []string{"/v1/", "/v1", "/mcp", "/metrics", "/healthz", "/readyz", "/version", "/openapi.json"}
 
 // Open reports whether a request needs no login.
 func (p *Pages) Open(r *http.Request) bool {
@@ -173,6 +181,10 @@ func (p *Pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
+	if _, pattern := p.mux.Handler(r); pattern == "" {
+		p.Refuse(w, r, noPage(w, r))
+		return
+	}
 	p.mux.ServeHTTP(w, r)
 }
 

@@ -7,13 +7,13 @@
   const named = (hash) => { try { return hash.length > 1 ? document.getElementById(decodeURIComponent(hash.slice(1))) : null; } catch (e) { return null; } };
 
   // Moving.
-  const stops = { item: '.item', message: '#log > :is(article, .call, .calls, .cut, .given)', prompt: '#log article.user[id]' };
+  const stops = { item: '.item', message: '#log > :is(article, .call, .calls, .cut, .given, .agent)', prompt: '#log > article.user[id]' };
   const inSight = (e) => { const r = e.getBoundingClientRect(); return r.bottom > top() && r.top < innerHeight; };
   const top = () => parseFloat(getComputedStyle(document.documentElement).scrollPaddingTop) || 0; // where the page begins below what sticks
   function mark(e) {
     all('.here').forEach((o) => o.classList.remove('here'));
     e.classList.add('here');
-    const focus = e.matches('.item') ? $('a', e) : e.matches('.call, .calls, .given') ? $('summary', e) : e;
+    const focus = e.matches('.item') ? $('a', e) : e.matches('.call, .calls, .given, .agent') ? $('summary', e) : e;
     if (!focus) return;
     if (focus === e) e.tabIndex = -1;
     focus.focus({ preventScroll: true });
@@ -105,7 +105,7 @@
   function atPlace(a) {
     const here = $('.here'), named = /^(?:m(\d+)|\d{8}_\d+\.\d+)$/;
     if (scrollY < 40 && !here && !$('a[rel=prev]')) return a.href; // nothing was read yet
-    const list = all('#log [id]').filter((e) => named.test(e.id) && e.getClientRects().length);
+    const list = all('#log [id]').filter((e) => named.test(e.id) && !e.closest('.agent') && e.getClientRects().length);
     const e = list.includes(here) && inSight(here) ? here : list.find((e) => e.getBoundingClientRect().bottom > top() + 20) || list.at(-1);
     if (!e) return a.href;
     const u = new URL(a.href);
@@ -206,6 +206,16 @@
   let waiting = false;
   addEventListener('scroll', () => { if (!waiting) { waiting = true; requestAnimationFrame(() => { waiting = false; railed(); }); } }, { passive: true });
 
+  // What marked sessions are for, as soon as one is marked.
+  document.addEventListener('change', (e) => {
+    const form = $('#several');
+    if (!form || !e.target.matches('.mark')) return;
+    const n = all('.mark:checked').length, fold = $('details', form);
+    if (n && !form.classList.contains('some')) fold.open = true;
+    form.classList.toggle('some', n > 0);
+    $('summary', fold).textContent = 'Change or export the ' + (n ? n + ' marked' : 'marked ones');
+  });
+
   // What arrives. The pieces behind the edge, like calls that wait for results, are replaced.
   let asking = false, again = false;
   async function append() {
@@ -226,10 +236,55 @@
     asking = false;
     if (again) { again = false; append(); }
   }
+  // A sub-agent's conversation opens in place, and goes on there while it works.
+  async function openAgent(d) {
+    try {
+      const res = await fetch('/s/' + d.dataset.agent + '?in=' + shown(), { headers: { 'HX-Request': 'true' } });
+      const page = res.ok && new DOMParser().parseFromString(await res.text(), 'text/html');
+      const log = page && page.getElementById('log'), later = page && $('a[rel=next]', page), inner = document.createElement('div');
+      if (!log) throw new Error(res.status);
+      inner.className = 'inner';
+      const before = $('.inner', d), open = before ? folds([...before.childNodes]).filter(([, f]) => f.open).map(([name]) => name) : [];
+      inner.append(...log.childNodes);
+      if (!$(':scope > :not(.edge)', inner)) inner.append('It has no messages yet.');
+      if (later) inner.append(Object.assign(document.createElement('a'), { href: later.href, textContent: 'Later messages' }));
+      for (const [name, f] of folds([...inner.childNodes])) f.open = f.open || open.includes(name);
+      if (before) before.replaceWith(inner); else d.append(inner);
+    } catch (e) { say('The conversation cannot be read now.', '/s/' + d.dataset.agent); }
+  }
+  document.addEventListener('toggle', (e) => { if (e.target.matches('.agent') && e.target.open && !$('.inner', e.target)) openAgent(e.target); }, true);
+
+  // Who acts now, until that is no longer known.
+  let actors = 0;
+  function watchActors() {
+    clearTimeout(actors);
+    const now = Date.now(), ends = (e) => Math.max(Date.parse(e.dataset.until) + 500, (e.asked || 0) + 30000); // clocks may differ
+    all('.doing').filter((e) => ends(e) <= now).forEach(refreshActor);
+    const next = Math.min(...all('.doing').map(ends));
+    if (next < Infinity) actors = setTimeout(watchActors, Math.min(next - now, 2 ** 31 - 1));
+  }
+  function refreshActor(e) {
+    const row = e.closest('.item'), id = row ? row.dataset.session : shown();
+    e.remove();
+    actor(id, row ? $('.title', row) : $('#doing'));
+  }
+  async function actor(id, to) {
+    try {
+      const res = await fetch('/s/' + id + '/now', { headers: { 'HX-Request': 'true' } });
+      if (!res.ok || !to) return;
+      const got = $('.doing', new DOMParser().parseFromString(await res.text(), 'text/html')), old = $('.doing', to);
+      if (old) old.remove();
+      if (got) { got.asked = Date.now(); to.append(got); }
+      watchActors();
+    } catch (e) { /* the daemon stopped; the next event asks again */ }
+  }
+
   // folds names the folds of pieces by their places, so that they stay open where pieces are replaced.
   const folds = (pieces) => pieces.filter((p) => p.nodeType === 1).flatMap((p, i) =>
-    [...(p.tagName === 'DETAILS' ? [[i + ' itself', p]] : []), ...all('details', p).map((d, n) => [i + ' ' + n, d])]);
+    [...(p.tagName === 'DETAILS' ? [[i + ' itself', p]] : []), ...all('details', p).filter((d) => d === p || !d.closest('.inner') || p.closest('.inner')).map((d, n) => [i + ' ' + n, d])]);
   function put(log, page) {
+    $('#doing').replaceChildren(...page.getElementById('doing').childNodes);
+    watchActors();
     const got = page.getElementById('log'), later = $('a[rel=next]', page), fresh = [...got.childNodes], old = [];
     if (!later && got.dataset.head === log.dataset.head) return; // nothing arrived
     for (let e = $('.edge', log); e; e = e.nextSibling) old.push(e);
@@ -257,6 +312,7 @@
   const fresh = new Set();
   function happened(e) {
     if (e.type === 'opened') append();
+    if (e.type === 'messages.appended') all('.agent[open]').filter((d) => d.dataset.agent === e.session).forEach(openAgent);
     const row = $('[data-session="' + CSS.escape(e.session || '') + '"].item');
     if (shown() && e.session === shown()) {
       if (e.type === 'session.purged') say('This session was purged. What you see is no longer stored.', '', true);
@@ -273,6 +329,8 @@
         $('.title', row).append(dot);
       }
       dot.hidden = false;
+      clearTimeout(row.timer);
+      row.timer = setTimeout(() => actor(e.session, $('.title', row)), 300);
       clearTimeout(dot.timer);
       dot.timer = setTimeout(() => { dot.hidden = true; }, 15000);
     } else if ($('#fresh') && !shown() && /^session.created|^messages/.test(e.type)) {
@@ -320,6 +378,7 @@
 
   document.addEventListener('htmx:afterSwap', () => {
     keepList();
+    watchActors();
     const n = all('.hits .item').length;
     $('#spoken').textContent = $('.hits') ? n + (n === 1 ? ' conversation' : ' conversations') : '';
   });
@@ -328,6 +387,7 @@
     keepList();
     unfold();
     railed();
+    watchActors();
     lead();
   }
   if (document.readyState === 'loading') document.addEventListener('DOMContentLoaded', ready); else ready();
