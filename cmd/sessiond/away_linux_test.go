@@ -110,7 +110,8 @@ func (d *daemon) mustRefuse(id session.ID, status int, said string) {
 	d.t.Helper()
 	large := strings.Repeat("a long note ", 5000) // a full disk may have room for a few bytes
 	got, html := d.open("/s/"+string(id)+"/note", url.Values{"text": {large}})
-	if got != status || !strings.Contains(html, said) || !strings.Contains(html, "<h1>") || !strings.Contains(html, "</html>") {
+	if got != status || !strings.Contains(html, said) || !strings.Contains(html, "<h1>") ||
+		!strings.Contains(html, "</html>") {
 		d.t.Errorf("the page answers %d, want %d, with %q: %s", got, status, said, html)
 	}
 	got, err := d.do(http.MethodPut, "/v1/sessions/"+string(id)+"/note", map[string]string{"text": large}, nil)

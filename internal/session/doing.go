@@ -21,8 +21,8 @@ type Doing struct {
 	Until Time // from when on this is no longer known, or another actor's turn
 }
 
-// How long the newest message says who acts. A model or a tool that takes longer may as well have been stopped, of which
-// no program writes a word.
+// How long the newest message says who acts. A model or a tool that takes longer may as well have been stopped, of
+// which no program writes a word.
 const (
 	modelTime  = 10 * time.Minute
 	toolTime   = time.Hour

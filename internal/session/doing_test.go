@@ -19,6 +19,8 @@ func TestDoingIsReadFromTheNewestMessages(t *testing.T) {
 	calls := message(5, Assistant, Model, FinishToolCalls, call("a", "Bash"), call("b", "Read"))
 	first, second := message(7, Tool, ByTool, "", result("a")), message(9, Tool, ByTool, "", result("b"))
 	reply := message(20, Assistant, Model, FinishStop)
+	failed := message(20, Assistant, Model, FinishError)
+	interrupted := message(5, Assistant, Model, FinishAborted, call("a", "Bash"))
 	row := message(21, User, Program, "")
 	row.Kind = KindUnknown
 	for name, c := range map[string]struct {
@@ -42,8 +44,8 @@ func TestDoingIsReadFromTheNewestMessages(t *testing.T) {
 		"a reply, some hours ago":        {[]*Message{prompt, reply}, 3 * time.Hour, ActsNobody, "", 20},
 		"a reply of last week":           {[]*Message{prompt, reply}, 7 * 24 * time.Hour, "", "", 0},
 		"a reply that says not why":      {[]*Message{prompt, message(20, Assistant, Model, "")}, time.Minute, "", "", 0},
-		"a failed reply":                 {[]*Message{prompt, message(20, Assistant, Model, FinishError)}, time.Minute, "", "", 0},
-		"a call of an interrupted reply": {[]*Message{message(5, Assistant, Model, FinishAborted, call("a", "Bash"))}, time.Minute, "", "", 0},
+		"a failed reply":                 {[]*Message{prompt, failed}, time.Minute, "", "", 0},
+		"a call of an interrupted reply": {[]*Message{interrupted}, time.Minute, "", "", 0},
 		"a prompt behind a reply":        {[]*Message{reply, message(30, User, Person, "")}, time.Minute, ActsModel, "", 30},
 	} {
 		var newest []*Message

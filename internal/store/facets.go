@@ -19,8 +19,8 @@ type Facets struct {
 }
 
 // Facets counts those of the newest sessions that pass a filter, by source, model, project and branch: of each column
-// the values of the most sessions first. A filter among the values of such a column does not narrow its own values: they
-// are counted as other choices. Codes: Invalid (q).
+// the values of the most sessions first. A filter among the values of such a column does not narrow its own values:
+// they are counted as other choices. Codes: Invalid (q).
 func (s *Store) Facets(ctx context.Context, f Filter, newest int) (Facets, error) {
 	among := f.Among
 	f.Among = maps.Clone(among)

@@ -96,8 +96,8 @@ func (f *follow) end() {
 
 // begin starts Claude Code as an SDK does, with prompts as lines, and has it say something.
 func (f *follow) begin(ctx context.Context) (err error) {
-	f.claude = exec.CommandContext(ctx, lookPath(f.env, f.program.bin), "-p", "--dangerously-skip-permissions", "--verbose",
-		"--input-format", "stream-json", "--output-format", "stream-json")
+	f.claude = exec.CommandContext(ctx, lookPath(f.env, f.program.bin), "-p", "--dangerously-skip-permissions",
+		"--verbose", "--input-format", "stream-json", "--output-format", "stream-json")
 	f.claude.Dir, f.claude.Env = f.project, f.env
 	f.claude.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if f.stdin, err = f.claude.StdinPipe(); err != nil {
@@ -370,8 +370,8 @@ func (f *follow) compare() error {
 		}
 	}
 	slices.Sort(late)
-	fmt.Printf("%d prompts, %d replies, %d calls, %d compactions; %d messages with a place in the page\n", len(f.prompts), len(replies),
-		len(calls), f.compacts, len(page.IDs))
+	fmt.Printf("%d prompts, %d replies, %d calls, %d compactions; %d places of messages in the page\n",
+		len(f.prompts), len(replies), len(calls), f.compacts, len(page.IDs))
 	if len(late) > 0 {
 		fmt.Printf("from the model's answer to the page: p50 %d ms, p99 %d ms, longest %d ms\n", late[len(late)/2],
 			late[len(late)*99/100], late[len(late)-1])

@@ -257,8 +257,8 @@ func (p *Pages) readPieces(ctx context.Context, sess *session.Session, t *talk, 
 	pieces := transcript.NewPieces(&out, p.Zone)
 	pieces.Own, pieces.Sessions, pieces.Whole = sess.ID, "/s/", "/s/"+string(sess.ID)+"/whole/"
 	pieces.Opens = true
-	if in := session.ID(r.URL.Query().Get("in")); in != "" && isFragment(r) { // places have the names of the page around it
-		pieces.Own = in
+	if in := session.ID(r.URL.Query().Get("in")); in != "" && isFragment(r) {
+		pieces.Own = in // places have the names that the page around it gives them
 	}
 	form := p.Guard.FormToken(r)
 	hides := firstHidden(compactions, path)

@@ -9,7 +9,7 @@ import (
 	"sessiond/internal/transcript"
 )
 
-// newestRead is how many messages at the end of a session are looked at for who acts now, among them rows of its program.
+// newestRead is how many messages at the end of a session are read for who acts now, among them rows of its program.
 const newestRead = 50
 
 // doing is who acts in a conversation now, in words.
