@@ -37,7 +37,7 @@ func TestFilesShowWhatASessionDidToThem(t *testing.T) {
 		session.Part{ToolName: "Read", Arguments: `{"file_path": "/etc/tides"}`},
 	)
 	has(t, k.open("/s/"+string(id)), "Read 2 · Edit depth.go &#43;2 −2 · Write &lt;b&gt;.md &#43;1</summary>")
-	all := has(t, k.open("/s/"+string(id)+"/files"), "depth.go</a>", "2 changed 1 read", "/etc/tides", "-seven",
+	all := has(t, k.open("/s/"+string(id)+"/files"), "depth.go</a>", "2 changed · 1 read", "/etc/tides", "-seven",
 		"&#43;eight", "&#43;nine", "&lt;b&gt;.md", `at=`+string(id)+`.3#m3">#3</a>`)
 	hasNot(t, all, "<b>.md")
 	if strings.Index(all, "&#43;eight") > strings.Index(all, "&#43;nine") {
