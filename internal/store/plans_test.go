@@ -350,6 +350,8 @@ func fineToScan(query, detail string) bool {
 		return detail == "SCAN sessions USING COVERING INDEX sessions_active"
 	case strings.HasPrefix(query, facetsOf): // groups the newest sessions, at most so many
 		return detail == "SCAN s" || detail == "USE TEMP B-TREE FOR GROUP BY"
+	case query == countOfProjects: // at most so many
+		return detail == "SCAN few"
 	case strings.Contains(query, "WHERE s.id IN (SELECT s.id FROM sessions s"): // sorts the few sessions of a project
 		return detail == "USE TEMP B-TREE FOR ORDER BY"
 	case query == nearestAbove: // sorts the few folders above one
