@@ -52,7 +52,10 @@ require (
 	google.golang.org/api v0.278.0
 	modernc.org/sqlite v1.60.1
 	pgregory.net/rapid v1.3.0
+	sessiond/clients/go v0.0.0
 )
+
+replace sessiond/clients/go => ./clients/go // a module of its own, whose path a release sets
 
 require (
 	charm.land/lipgloss/v2 v2.0.6 // indirect

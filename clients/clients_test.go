@@ -2,7 +2,6 @@
 package clients_test
 
 import (
-	"bufio"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -36,8 +35,7 @@ func TestTypeScript(t *testing.T) {
 		dir = t.TempDir()
 	}
 	dir = filepath.Join(testkit.Must(filepath.Abs(dir))(t), "typescript")
-	sessiond := filepath.Join(t.TempDir(), "sessiond")
-	run(t, ".", nil, "go", "build", "-o", sessiond, "sessiond/cmd/sessiond")
+	sessiond := testkit.Must(buildProgram())(t)
 
 	for _, name := range []string{"src", "test", "dist"} {
 		testkit.Check(t, os.RemoveAll(filepath.Join(dir, name)))
@@ -79,30 +77,9 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Skip("python3 is not in PATH")
 	}
-	home := t.TempDir()
-	sessiond := filepath.Join(home, "program")
-	run(t, ".", nil, "go", "build", "-o", sessiond, "sessiond/cmd/sessiond")
-	daemon := exec.Command(sessiond, "serve", "--listen", "127.0.0.1:0", "--socket", "off")
-	daemon.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME="+home, "XDG_CONFIG_HOME="+home)
-	out := testkit.Must(daemon.StdoutPipe())(t)
-	testkit.Check(t, daemon.Start())
-	t.Cleanup(func() {
-		_ = daemon.Process.Kill()
-		_ = daemon.Wait()
-	})
-	url := ""
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		name, value, _ := strings.Cut(strings.TrimSpace(lines.Text()), " ")
-		if name == "http" {
-			url = strings.TrimSpace(value)
-		}
-		if name == "summaries" { // the last line of a start
-			break
-		}
-	}
-	token := testkit.Must(os.ReadFile(filepath.Join(home, "sessiond", "token")))(t)
+	d := startDaemon(t)
 	env := []string{"PYTHONDONTWRITEBYTECODE=1"}
-	said := run(t, "python", env, python, "trial.py", url, strings.TrimSpace(string(token)))
+	said := run(t, "python", env, python, "trial.py", d.url, d.token())
 	if !strings.Contains(said, "all is well") {
 		t.Error(said)
 	}

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	client "sessiond/clients/go"
 	"sessiond/internal/config"
 	"sessiond/internal/engine"
 	"sessiond/internal/jobs"
@@ -60,11 +59,11 @@ const (
 
 // refusal asks the daemon of the database whether it is ready, and returns why not; "" if it is, or does not answer.
 func (a *app) refusal(ctx context.Context, cfg *config.Config, patience time.Duration) string {
-	network, address := nearestListener(cfg)
-	if address == "" || a.flags.db != "" && filepath.Dir(address) != cfg.DataDir() { // perhaps of another database
+	place := nearestListener(cfg)
+	if a.flags.db != "" && filepath.Dir(place.Socket) != cfg.DataDir() { // perhaps of another database
 		return ""
 	}
-	status, detail := readiness(ctx, network, address, patience)
+	status, detail := readiness(ctx, place, patience)
 	if status != http.StatusServiceUnavailable && status != http.StatusInsufficientStorage {
 		return ""
 	}
@@ -72,22 +71,23 @@ func (a *app) refusal(ctx context.Context, cfg *config.Config, patience time.Dur
 }
 
 // readiness asks a daemon whether it is ready, and returns the status of its answer, 0 for none, and what that says.
-func readiness(ctx context.Context, network, address string, patience time.Duration) (status int, detail string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	res, err := askDaemon(ctx, network, address, http.MethodGet, "/readyz", nil)
-	if err != nil {
+func readiness(ctx context.Context, place client.Place, patience time.Duration) (status int, detail string) {
+	if place == (client.Place{}) {
 		return 0, ""
 	}
-	defer res.Body.Close()
-	var problem struct {
-		Detail string `json:"detail"`
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	daemon := clientOf(place, 0)
+	defer daemon.Close()
+	_, err := daemon.CheckReadiness(ctx)
+	var e *client.Error
+	switch {
+	case err == nil:
+		return http.StatusOK, ""
+	case errors.As(err, &e):
+		return e.Status, e.Message
 	}
-	const longest = 64 << 10
-	if err := json.NewDecoder(io.LimitReader(res.Body, longest)).Decode(&problem); err != nil || problem.Detail == "" {
-		return res.StatusCode, res.Status
-	}
-	return res.StatusCode, problem.Detail
+	return 0, ""
 }
 
 // daemonLost refuses to open a database whose file was moved away or deleted under its daemon: it is not a first start,

@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	client "sessiond/clients/go"
 	"sessiond/internal/config"
 	"sessiond/internal/session"
 )
@@ -26,74 +27,56 @@ func (a *app) healthcheckCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), 3*time.Second)
 			defer cancel()
-			network, address := daemonAddress(cfg)
-			if address == "" {
+			place := daemonAddress(cfg)
+			if place == (client.Place{}) {
 				return session.Errorf(session.Invalid,
 					"no listener is configured: set `listen` to an address, or `socket` to a path")
 			}
-			return askHealth(ctx, network, address)
+			daemon := clientOf(place, 0)
+			defer daemon.Close()
+			_, err = daemon.CheckHealth(ctx)
+			return daemonError(place, err)
 		},
 	}
 }
 
-// daemonAddress returns the address of the daemon for a process on the same host.
-func daemonAddress(cfg *config.Config) (network, address string) {
+// daemonAddress returns where the daemon is for a process on the same host; the zero value: nowhere.
+func daemonAddress(cfg *config.Config) client.Place {
 	if host, port, err := net.SplitHostPort(cfg.Listen); err == nil {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 			host = "127.0.0.1"
 		}
-		return "tcp", net.JoinHostPort(host, port)
+		return client.Place{URL: "http://" + net.JoinHostPort(host, port)}
 	}
 	if cfg.Socket == config.SocketOff {
-		return "", ""
+		return client.Place{}
 	}
-	return "unix", cfg.Socket
+	return client.Place{Socket: cfg.Socket}
 }
 
 // nearestListener returns the daemon's socket, or without one its address.
-func nearestListener(cfg *config.Config) (network, address string) {
+func nearestListener(cfg *config.Config) client.Place {
 	if cfg.Socket == config.SocketOff || cfg.Socket == "" {
 		return daemonAddress(cfg)
 	}
-	return "unix", cfg.Socket
+	return client.Place{Socket: cfg.Socket}
 }
 
-func askHealth(ctx context.Context, network, address string) error {
-	res, err := askDaemon(ctx, network, address, http.MethodGet, "/healthz", nil)
-	if err != nil {
+// clientOf returns a client of the daemon at a place, which asks once. It connects within a time; 0: as the context
+// allows.
+func clientOf(place client.Place, connect time.Duration) *client.Client {
+	return client.New(client.Options{Place: place, Retries: -1, Connect: connect})
+}
+
+// daemonError says of a client's error which daemon it was. Codes: Busy (no daemon answers).
+func daemonError(place client.Place, err error) error {
+	at := cmp.Or(place.Socket, strings.TrimPrefix(place.URL, "http://"))
+	var e *client.Error
+	switch {
+	case !errors.As(err, &e):
 		return err
+	case e.Code == client.CodeUnreachable:
+		return session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", at, e.Unwrap())
 	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", address, res.Status)
-	}
-	return nil
-}
-
-// daemonClient returns a client of the daemon at an address, which connects within a time; 0: as the context allows.
-func daemonClient(network, address string, connect time.Duration) *http.Client {
-	dialer := net.Dialer{Timeout: connect}
-	return &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, address)
-		},
-	}}
-}
-
-// askDaemon sends a request without a body to the daemon. Codes: Busy (no daemon answers).
-func askDaemon(ctx context.Context, network, address, method, path string, header http.Header) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, nil)
-	if err != nil {
-		return nil, err
-	}
-	if header != nil {
-		req.Header = header
-	}
-	res, err := daemonClient(network, address, 0).Do(req)
-	var asking *url.Error
-	if errors.As(err, &asking) {
-		err = session.Errorf(session.Busy, "no daemon answers on %s (`sessiond serve` starts one): %w", address, asking.Err)
-	}
-	return res, err
+	return fmt.Errorf("%s answered %d: %s", at, e.Status, e.Message)
 }

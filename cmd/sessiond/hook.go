@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +18,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/spf13/cobra"
 
+	client "sessiond/clients/go"
 	"sessiond/internal/config"
 	"sessiond/internal/connect"
 	"sessiond/internal/engine"
@@ -210,49 +209,24 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 	if err != nil {
 		return "", err
 	}
-	network, address := hookListener(cfg)
-	if address == "" {
+	place := hookListener(cfg)
+	switch {
+	case place == (client.Place{}):
 		return "", fs.ErrNotExist
-	}
-	header := http.Header{"Content-Type": {"application/json"}}
-	if network != "unix" {
-		token, err := guard.ReadToken(cfg.TokenFile)
-		if err != nil {
+	case place.Socket == "":
+		if place.Token, err = guard.ReadToken(cfg.TokenFile); err != nil {
 			return "", err
 		}
-		header.Set("Authorization", "Bearer "+token)
-	}
-	body, err := json.Marshal(map[string]string{
-		"program": string(program), "settings": hookSettings(cfg), "session": e.Session, "directory": e.Directory,
-		"event": e.Name, "source": e.Source, "prompt": e.Prompt, "file": e.File,
-	})
-	if err != nil {
-		return "", err
 	}
 	ctx, cancel := context.WithTimeout(ctx, hookAskTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/v1/hook", bytes.NewReader(body))
+	daemon := clientOf(place, hookDialTime)
+	defer daemon.Close()
+	said, err := daemon.AnswerHook(ctx, client.HookRequest{
+		Program: string(program), Settings: hookSettings(cfg), Session: e.Session, Directory: e.Directory, Event: e.Name,
+		Source: e.Source, Prompt: e.Prompt, File: e.File,
+	})
 	if err != nil {
-		return "", err
-	}
-	req.Header = header
-	res, err := daemonClient(network, address, hookDialTime).Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
-	if err != nil {
-		return "", err
-	}
-	if res.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s: %.300s", res.Status, answer)
-	}
-	var said struct {
-		Text    string `json:"text"`
-		Version string `json:"version"`
-	}
-	if err := json.Unmarshal(answer, &said); err != nil {
 		return "", err
 	}
 	if said.Version != version {
@@ -264,14 +238,14 @@ func (a *app) askDaemonForHook(ctx context.Context, program session.Source, e me
 // hookListener returns where a hook asks the daemon: its socket, or without one, as on Windows, its address on
 // loopback, which the token opens. The daemon wrote that down: another program on the configured address learns no
 // token.
-func hookListener(cfg *config.Config) (network, address string) {
+func hookListener(cfg *config.Config) client.Place {
 	if cfg.Socket != config.SocketOff && cfg.Socket != "" {
-		return "unix", cfg.Socket
+		return client.Place{Socket: cfg.Socket}
 	}
 	if d := daemonOf(cfg); d != nil && d.Address != "" {
-		return "tcp", d.Address
+		return client.Place{URL: "http://" + d.Address}
 	}
-	return "", ""
+	return client.Place{}
 }
 
 // hookSettings is what the answers of hooks depend on beside the event: a daemon that has another version, database or

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -410,13 +409,8 @@ func (a *app) daemonFollows(ctx context.Context) bool {
 	return a.cfg.Import.Follow && a.daemonServes(ctx)
 }
 
-// daemonServes reports whether a daemon accepts connections at the configured address.
+// daemonServes reports whether a daemon answers at the configured address.
 func (a *app) daemonServes(ctx context.Context) bool {
-	network, address := nearestListener(a.cfg)
-	dialer := net.Dialer{Timeout: newerPatience}
-	conn, err := dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return false
-	}
-	return conn.Close() == nil
+	status, _ := readiness(ctx, nearestListener(a.cfg), newerPatience)
+	return status != 0
 }

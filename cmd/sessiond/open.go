@@ -3,7 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	client "sessiond/clients/go"
 	"sessiond/internal/config"
 	"sessiond/internal/session"
 	"sessiond/internal/web/guard"
-	"sessiond/internal/web/problem"
 )
 
 func (a *app) openCommand() *cobra.Command {
@@ -78,25 +78,20 @@ func browse(ctx context.Context, link string) (failed string) {
 func askForLink(ctx context.Context, cfg *config.Config, to string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	network, address := nearestListener(cfg)
+	place := nearestListener(cfg)
 	token, _, err := guard.EnsureToken(cfg.TokenFile)
 	if err != nil {
 		return "", err
 	}
-	res, err := askDaemon(ctx, network, address, http.MethodPost, "/open?to="+url.QueryEscape(to), http.Header{
-		"Authorization": {"Bearer " + token}, "Accept": {"application/json"},
-	})
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
+	place.Token = token
+	daemon := clientOf(place, 0)
+	defer daemon.Close()
 	var answer struct {
 		URL string `json:"url"`
-		problem.Problem
 	}
-	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil || answer.URL == "" {
-		return "", session.Errorf(session.Unavailable, "the daemon on %s gave no link: %s", address,
-			cmp.Or(answer.Detail, res.Status))
+	err = daemon.Do(ctx, http.MethodPost, "/open?to="+url.QueryEscape(to), nil, &answer)
+	if e := (*client.Error)(nil); errors.As(err, &e) && e.Status != 0 {
+		return "", session.Errorf(session.Unavailable, "the daemon gave no link: %s", e.Message)
 	}
-	return answer.URL, nil
+	return answer.URL, daemonError(place, err)
 }

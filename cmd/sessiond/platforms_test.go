@@ -134,9 +134,9 @@ func TestOwnPlacesOnEverySystem(t *testing.T) {
 				t.Errorf("%s: the %s is %q, want %q", c.system, what, got[0], got[1])
 			}
 		}
-		network, address := nearestListener(cfg)
-		if c.system == "windows" && (network != "tcp" || address != "127.0.0.1:7433") {
-			t.Errorf("commands ask the daemon on %s %s", network, address)
+		place := nearestListener(cfg)
+		if c.system == "windows" && place.URL != "http://127.0.0.1:7433" {
+			t.Errorf("commands ask the daemon on %+v", place)
 		}
 	}
 }

@@ -127,10 +127,6 @@ func (a *app) readPurges(ctx context.Context,
 
 // daemonMustRestart reports whether a daemon runs and has noticed that its database was replaced.
 func daemonMustRestart(ctx context.Context, cfg *config.Config) bool {
-	network, address := nearestListener(cfg)
-	if address == "" {
-		return false
-	}
-	status, _ := readiness(ctx, network, address, 3*time.Second)
+	status, _ := readiness(ctx, nearestListener(cfg), 3*time.Second)
 	return status != 0 && status != http.StatusOK
 }

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	client "sessiond/clients/go"
 	"sessiond/internal/config"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
@@ -162,18 +163,18 @@ func TestHookAddress(t *testing.T) {
 		DB: filepath.Join(t.TempDir(), "sessions.db"), Listen: "127.0.0.1:7433", Socket: config.SocketOff,
 	}
 	a := &app{env: &env{now: time.Now}}
-	if network, address := hookListener(cfg); address != "" {
-		t.Errorf("without a daemon a hook asks %s %s", network, address)
+	if place := hookListener(cfg); place != (client.Place{}) {
+		t.Errorf("without a daemon a hook asks %+v", place)
 	}
 	_, release, err := a.claimDatabase(t.Context(), cfg)
 	testkit.Check(t, err)
 	a.writeDaemonFile(cfg, "127.0.0.1:4711", "")
-	if network, address := hookListener(cfg); network != "tcp" || address != "127.0.0.1:4711" {
-		t.Errorf("a hook asks %s %s", network, address)
+	if place := hookListener(cfg); place != (client.Place{URL: "http://127.0.0.1:4711"}) {
+		t.Errorf("a hook asks %+v", place)
 	}
 	release()
 	cfg.Socket = "/run/s"
-	if network, address := hookListener(cfg); network != "unix" || address != "/run/s" {
-		t.Errorf("a hook asks %s %s", network, address)
+	if place := hookListener(cfg); place != (client.Place{Socket: "/run/s"}) {
+		t.Errorf("a hook asks %+v", place)
 	}
 }

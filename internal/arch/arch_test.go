@@ -16,7 +16,7 @@ const module = "sessiond/"
 
 // levels are the floors of the house: a package imports only from floors below its own.
 var levels = [][]string{
-	{"internal/pattern"},
+	{"internal/pattern", "clients/go"}, // the client is for programs outside: it imports nothing of ours
 	{
 		"internal/session", "internal/folders", "internal/spelling", "internal/text", "internal/when", "db/migrations",
 		"queries",
@@ -132,6 +132,8 @@ func TestCheckComplains(t *testing.T) {
 		{"contexts and a wire form", "internal/contextmgr", "internal/dialect/openaichat", false},
 		{"contexts and summaries", "internal/contextmgr", "internal/summarize", false},
 		{"contexts and search", "internal/contextmgr", "internal/search", false},
+		{"the command and the client", "cmd/sessiond", "clients/go", true},
+		{"the client is for programs outside", "clients/go", "internal/session", false},
 		{"the command and anything", "cmd/sessiond", "internal/web/api", true},
 		{"the command as a library", "internal/web", "cmd/sessiond", false},
 		{"test kits in a program", "internal/search", "internal/testkit/storetest", false},
@@ -161,14 +163,13 @@ func TestCheckComplains(t *testing.T) {
 			t.Error("allowed")
 		}
 	})
-	t.Run("the kernel and any library", func(t *testing.T) {
-		if len(check(pkg{
-			ImportPath: module + "internal/session",
-			Imports:    []string{"time", "github.com/google/uuid"},
-		})) != 1 {
-			t.Error("allowed")
-		}
-	})
+	for _, alone := range []string{"internal/session", "clients/go"} {
+		t.Run(alone+" and any library", func(t *testing.T) {
+			if len(check(pkg{ImportPath: module + alone, Imports: []string{"time", "github.com/google/uuid"}})) != 1 {
+				t.Error("allowed")
+			}
+		})
+	}
 }
 
 func (p *pkg) path() string { return strings.TrimPrefix(p.ImportPath, module) }
@@ -196,8 +197,8 @@ func check(p pkg) []string {
 		if !strings.Contains(strings.Split(imported, "/")[0], ".") {
 			continue // the standard library
 		}
-		if from == "internal/session" {
-			wrong = append(wrong, fmt.Sprintf("imports %s: the kernel stands on the standard library alone", imported))
+		if from == "internal/session" || from == "clients/go" {
+			wrong = append(wrong, fmt.Sprintf("imports %s: %s stands on the standard library alone", imported, from))
 		}
 		for library, places := range onlyHere {
 			if (imported == library || strings.HasPrefix(imported, library+"/")) &&

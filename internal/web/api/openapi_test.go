@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sessiond/internal/testkit"
+	"sessiond/tools/goclient"
 )
 
 // golden is set by -update: write docs/openapi.json instead of comparing with it.
@@ -19,20 +20,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// docs/openapi.json is the API as it is. After a change of the API: go test ./internal/web/api -run OpenAPI -update
+// docs/openapi.json is the API as it is, and the Go client follows it. After a change of the API:
+// go test ./internal/web/api -run OpenAPI -update
 func TestOpenAPIDocumentIsUpToDate(t *testing.T) {
-	path := filepath.Join("..", "..", "..", "docs", "openapi.json")
 	got := newKit(t, nil).do("GET", "/openapi.json", nil)
 	if got.StatusCode != 200 {
 		t.Fatalf("status %d", got.StatusCode)
 	}
-	if golden() {
-		testkit.Check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		testkit.Check(t, os.WriteFile(path, []byte(got.raw), 0o644))
-	}
-	want := testkit.Must(os.ReadFile(path))(t)
-	if got.raw != string(want) {
-		t.Error("docs/openapi.json is not what /openapi.json answers: run go test ./internal/web/api -run OpenAPI -update")
+	for name, text := range map[string][]byte{
+		"docs/openapi.json": []byte(got.raw),
+		"clients/go/api.go": testkit.Must(goclient.Generate([]byte(got.raw)))(t),
+	} {
+		path := filepath.Join("..", "..", "..", filepath.FromSlash(name))
+		if golden() {
+			testkit.Check(t, os.WriteFile(path, text, 0o644))
+		}
+		if string(testkit.Must(os.ReadFile(path))(t)) != string(text) {
+			t.Errorf("%s is not what /openapi.json says: run go test ./internal/web/api -run OpenAPI -update", name)
+		}
 	}
 }
 
