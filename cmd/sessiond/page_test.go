@@ -259,6 +259,61 @@ func TestPageByKeyboard(t *testing.T) {
 	d.stop()
 }
 
+// By keys a sub-agent's conversation opens in the page of its parent, goes on there while it works, and stays open
+// where its piece is replaced; the page and the list say who acts. Marked sessions have their buttons below the list.
+func TestPageOpensSubAgentsAndSaysWhoActs(t *testing.T) {
+	t.Parallel()
+	d := startDaemonOn(t, t.TempDir(), "127.0.0.1:0")
+	b := newBrowser(t, d)
+	id := d.newSession()
+	say := func(id session.ID, messages ...any) {
+		t.Helper()
+		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{"messages": messages}, nil))(t)
+	}
+	text := func(role, content string) any {
+		return map[string]string{"role": role, "content": content}
+	}
+	say(id, text("user", "How high is the pier?"), map[string]any{
+		"role": "assistant", "content": "I ask a helper.",
+		"tool_calls": []any{map[string]any{
+			"id": "c", "type": "function", "function": map[string]any{"name": "Agent", "arguments": `{"prompt": "the pier"}`},
+		}},
+	})
+	var child struct {
+		ID session.ID `json:"id"`
+	}
+	testkit.Must(d.do("POST", "/v1/sessions", map[string]any{
+		"title": "Measure the pier", "parent_id": id, "parent_message": 2, "parent_call": "c",
+	}, &child))(t)
+	say(child.ID, text("user", "Measure it."))
+
+	b.open(string(id))
+	b.arrives("/s/")
+	b.sees("Agent runs, since ")
+	b.isAccessible()
+	b.keys("jjjj") // to the last piece, the fold
+	b.until(`!!document.activeElement.closest(".agent")`)
+	b.keys(kb.Enter)
+	b.sees("Measure it.")
+	b.isAccessible()
+	say(child.ID, text("assistant", "Four metres at low water."))
+	b.sees("Four metres at low water.")
+	say(id, map[string]any{"role": "tool", "tool_call_id": "c", "content": "4 m"})
+	b.sees("the model works, since ")
+	b.sees("Four metres at low water.") // it is open in the new piece, too
+	b.until(`document.querySelectorAll('#log .agent .inner article').length === 2 && new Set([...document.querySelectorAll('[id]')].map(e => e.id)).size === document.querySelectorAll('[id]').length`)
+
+	b.do(chromedp.Navigate(d.url + "/"))
+	b.arrives("/")
+	b.sees("the model works, since ")
+	b.do(chromedp.Click(".item .mark"))
+	b.sees("Change or export the 1 marked")
+	b.isAccessible()
+	say(id, map[string]any{"role": "assistant", "content": "Four metres.", "finish": "stop"})
+	b.until(`!document.body.innerText.includes("the model works, since ")`)
+	d.stop()
+}
+
 // A page follows a real session of Claude Code, whose turns end in rows that a page does not draw: it shows each of
 // five turns as it is written, without a reload and without saying that there is more.
 func TestPageFollowsClaudeCode(t *testing.T) {

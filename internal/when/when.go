@@ -108,10 +108,7 @@ func Parse(text string, now time.Time) (Span, bool) {
 // Week parses a week of ISO 8601, like 2026-W47.
 func Week(text string, zone *time.Location) (Span, bool) {
 	var year, week int
-	if len(text) != len("2026-W47") {
-		return Span{}, false
-	}
-	if _, err := fmt.Sscanf(text, "%04d-W%02d", &year, &week); err != nil {
+	if _, err := fmt.Sscanf(text, "%4d-W%2d", &year, &week); err != nil || fmt.Sprintf("%04d-W%02d", year, week) != text {
 		return Span{}, false
 	}
 	fourth := time.Date(year, 1, 4, 0, 0, 0, 0, zone) // is in the first week

@@ -69,6 +69,9 @@ func TestFlagsAreTimes(t *testing.T) {
 		"1er mars":                 "2026-03-01…2026-03-02 yearly",
 		"12.11.2026":               "2026-11-12…2026-11-13",
 		"the day before yesterday": "2026-11-23…2026-11-24",
+		"2026-W47":                 "2026-11-16…2026-11-23",
+		"2020-W53":                 "2020-12-28…2021-01-04",
+		"2025-W01":                 "2024-12-30…2025-01-06",
 	} {
 		if span, ok := Parse(text, now); !ok || span.String() != want {
 			t.Errorf("%q is %s, %v; want %s", text, span, ok, want)
@@ -76,7 +79,7 @@ func TestFlagsAreTimes(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "soon", "-3d", "3 days", "3 moons ago", "d", "last", "thursday next", "30 February",
-		"31.11.2026", "12/11/2026", "2026-13", "since monday", "2031",
+		"31.11.2026", "12/11/2026", "2026-13", "since monday", "2031", "2025-W53", "2026-W00", "2026-W4", "2026-W+7",
 	} {
 		if span, ok := Parse(text, now); ok {
 			t.Errorf("%q is %s", text, span)
