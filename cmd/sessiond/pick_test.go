@@ -39,7 +39,7 @@ func newShop(t *testing.T) *shop {
 // change works on the database as another process does.
 func (h *shop) change(do func(*store.Store)) {
 	h.Helper()
-	s := testkit.Must(store.Open(h.Context(), h.db, store.Options{}))(h)
+	s := testkit.Must(store.Open(h.Context(), h.db, store.Options{Host: "pier"}))(h)
 	do(s)
 	testkit.Check(h, s.Close())
 }
