@@ -126,10 +126,10 @@ func (e *Exporter) send(ctx context.Context) (more bool, err error) {
 	if e.at == nil {
 		e.at = e.read()
 	}
-	if e.at == nil || e.at.Epoch != end.Epoch || e.at.Call > end.Call || e.at.Event > end.Event {
+	if e.at == nil || e.at.Epoch != end.Epoch || e.at.Call > end.Call {
 		return false, e.keep(end) // it begins now, or a backup was restored
 	}
-	e.at.Part = min(e.at.Part, end.Part)
+	e.at.Part, e.at.Event = min(e.at.Part, end.Part), min(e.at.Event, end.Event) // a purge may delete the newest
 	spans, next, err := e.collect(ctx, end)
 	if err != nil || next == *e.at {
 		return false, err

@@ -23,15 +23,17 @@ async function post(path: string, body: unknown): Promise<{ id: string }> {
   return (await response.json()) as { id: string };
 }
 
-/** The median time of an append, in milliseconds. */
-async function timeOf(append: (n: number) => Promise<unknown>): Promise<number> {
-  const times: number[] = [];
+/** The median times of appends that are made in turns, in milliseconds. */
+async function timesOf(ways: Record<string, (n: number) => Promise<unknown>>): Promise<[string, number][]> {
+  const times = new Map<string, number[]>(Object.keys(ways).map((name) => [name, []]));
   for (let n = 0; n < appends; n++) {
-    const began = performance.now();
-    await append(n);
-    times.push(performance.now() - began);
+    for (const [name, append] of Object.entries(ways)) {
+      const began = performance.now();
+      await append(n);
+      times.get(name)?.push(performance.now() - began);
+    }
   }
-  return times.sort((a, b) => a - b)[appends / 2] ?? 0;
+  return [...times].map(([name, all]) => [name, all.sort((a, b) => a - b)[appends / 2] ?? 0]);
 }
 
 function line(n: number, sessionId: string) {
@@ -42,7 +44,7 @@ function line(n: number, sessionId: string) {
 
 test("an append by each adapter", async (t) => {
   const { id } = await post("/v1/sessions", {});
-  const bare = await timeOf(() => post(`/v1/sessions/${id}/messages`, { messages: [{ role: "user", content: text }] }));
+  const { id: other } = await post("/v1/sessions", {});
   const items = new SessiondSession({ client });
   const chats = new ChatStore({ client });
   const store = sessionStore(client);
@@ -53,17 +55,16 @@ test("an append by each adapter", async (t) => {
       role: "user",
       parts: [{ type: "text", text: `${text}${of}` }],
     }));
-  const item: AgentInputItem = { role: "user", content: text };
-  const times = {
-    client: await timeOf(() =>
-      client.call("appendMessages", { path: { id }, body: { messages: [{ role: "user", content: text }] } }),
-    ),
-    "openai-agents": await timeOf(() => items.addItems([item])),
-    "claude-agent": await timeOf((n) => store.append({ projectKey: "p", sessionId }, [line(n, sessionId)])),
-    "ai, chats of up to 10 messages": await timeOf((n) => chats.save(`chat ${Math.floor(n / 10)}`, chat(n))),
-  };
-  t.diagnostic(`bare HTTP: ${bare.toFixed(2)} ms`);
-  for (const [name, time] of Object.entries(times)) {
+  const message = { role: "user" as const, content: text };
+  const times = await timesOf({
+    "bare HTTP": () => post(`/v1/sessions/${id}/messages`, { messages: [message] }),
+    client: () => client.call("appendMessages", { path: { id: other }, body: { messages: [message] } }),
+    "openai-agents": () => items.addItems([message satisfies AgentInputItem]),
+    "claude-agent": (n) => store.append({ projectKey: "p", sessionId }, [line(n, sessionId)]),
+    "ai, chats of up to 10 messages": (n) => chats.save(`chat ${Math.floor(n / 10)}`, chat(n)),
+  });
+  const bare = times[0]?.[1] ?? 0;
+  for (const [name, time] of times) {
     t.diagnostic(`${name}: ${time.toFixed(2)} ms, ${(time / bare).toFixed(1)} × the bare HTTP`);
   }
   assert.equal((await items.getItems()).length, appends);
