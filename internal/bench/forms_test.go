@@ -140,6 +140,26 @@ func forms() []form {
 				return fmt.Sprintf(`{"uuid":"m%d","sender":%q,"content":[{"type":"text","text":%s}],"created_at":%q}`, i, map[bool]string{true: "assistant", false: "human"}[r], text, stamp(i).Format(time.RFC3339))
 			}) + `]}`
 		}),
+		{"hermes", writeHermes},
+		{"devin", writeDevin},
+		filesOf("antigravity", func(n int) string {
+			return "brain/" + uuid(n) + "/.system_generated/logs/transcript_full.jsonl"
+		}, func(_ int, said []string) (text string) {
+			for i := range said {
+				kind := map[bool]string{true: "PLANNER_RESPONSE", false: "USER_INPUT"}[i%2 == 1]
+				text += fmt.Sprintf(`{"step_index":%d,"source":"MODEL","type":%q,"status":"DONE","created_at":%q,"content":%s}`+"\n", i, kind,
+					stamp(i).Format(time.RFC3339), session.JSONOf(said[i]))
+			}
+			return text
+		}),
+		exportOf("gemini-takeout", "MyActivity.json", func(n int, said []string) string {
+			var all []string
+			for i := 0; i+1 < len(said); i += 2 {
+				all = append(all, fmt.Sprintf(`{"header":"Gemini Apps","title":%s,"time":%q,"safeHtmlItem":[{"html":%s}],"details":[{"url":"https://gemini.google.com/app/%016x"}]}`,
+					session.JSONOf("Prompted "+said[i]), stamp(i).Format(time.RFC3339), session.JSONOf("<p>"+said[i+1]+"</p>"), n))
+			}
+			return strings.Join(all, ",")
+		}),
 		filesOf("generic", func(n int) string { return uuid(n) + ".jsonl" }, func(_ int, said []string) (text string) {
 			for i := range said {
 				text += fmt.Sprintf(`{"role":%q,"content":%s,"timestamp":%d}`+"\n", role(i%2 == 1), session.JSONOf(said[i]), at(i))
@@ -151,7 +171,55 @@ func forms() []form {
 
 // writeCursor makes a database of Cursor's editor.
 func writeCursor(dir string, sessions int, said []string) (err error) {
-	path := filepath.Join(dir, "globalStorage", "state.vscdb")
+	return writeDatabase(filepath.Join(dir, "globalStorage", "state.vscdb"), func(exec func(query string, args ...any)) {
+		exec(`CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)`)
+		exec(`CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)`)
+		for n := range sessions {
+			heads := joined(said, func(i int, _ bool, _ string) string { return fmt.Sprintf(`{"bubbleId":"b%d"}`, i) })
+			exec(`INSERT INTO cursorDiskKV VALUES (?, ?)`, "composerData:"+uuid(n), fmt.Sprintf(
+				`{"createdAt":%d,"lastUpdatedAt":%[1]d,"status":"completed","fullConversationHeadersOnly":[%s]}`,
+				stamp(0).UnixMilli(), heads))
+			for i, text := range said {
+				exec(`INSERT INTO cursorDiskKV VALUES (?, ?)`, fmt.Sprintf("bubbleId:%s:b%d", uuid(n), i),
+					fmt.Sprintf(`{"type":%d,"text":%s}`, 1+i%2, session.JSONOf(text)))
+			}
+		}
+	})
+}
+
+func writeHermes(dir string, sessions int, said []string) error {
+	return writeDatabase(filepath.Join(dir, "state.db"), func(exec func(query string, args ...any)) {
+		exec(`CREATE TABLE sessions (id TEXT PRIMARY KEY, source TEXT, started_at REAL, input_tokens INTEGER, output_tokens INTEGER)`)
+		exec(`CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, role TEXT, content TEXT, timestamp REAL)`)
+		exec(`CREATE INDEX by_session ON messages (session_id, timestamp)`)
+		for n := range sessions {
+			exec(`INSERT INTO sessions VALUES (?, 'cli', ?, 3, 5)`, uuid(n), stamp(0).Unix())
+			for i, text := range said {
+				exec(`INSERT INTO messages (session_id, role, content, timestamp) VALUES (?, ?, ?, ?)`, uuid(n), role(i%2 == 1), text,
+					stamp(i).Unix())
+			}
+		}
+	})
+}
+
+func writeDevin(dir string, sessions int, said []string) error {
+	return writeDatabase(filepath.Join(dir, "sessions.db"), func(exec func(query string, args ...any)) {
+		exec(`CREATE TABLE sessions (id TEXT PRIMARY KEY, created_at INTEGER, main_chain_id INTEGER)`)
+		exec(`CREATE TABLE message_nodes (row_id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, node_id INTEGER,
+			parent_node_id INTEGER, chat_message TEXT, created_at INTEGER, UNIQUE (session_id, node_id))`)
+		for n := range sessions {
+			exec(`INSERT INTO sessions VALUES (?, ?, ?)`, uuid(n), stamp(0).Unix(), len(said)-1)
+			for i, text := range said {
+				exec(`INSERT INTO message_nodes (session_id, node_id, parent_node_id, chat_message, created_at) VALUES (?, ?, ?, ?, ?)`,
+					uuid(n), i, i-1, fmt.Sprintf(`{"message_id":"m%d","role":%q,"content":%s}`, i, role(i%2 == 1), session.JSONOf(text)),
+					stamp(i).Unix())
+			}
+		}
+	})
+}
+
+// writeDatabase makes a database in one transaction.
+func writeDatabase(path string, fill func(exec func(query string, args ...any))) (err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
@@ -170,18 +238,8 @@ func writeCursor(dir string, sessions int, said []string) (err error) {
 			_, err = db.Exec(query, args...)
 		}
 	}
-	exec(`CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)`)
-	exec(`CREATE TABLE cursorDiskKV (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB)`)
 	exec(`BEGIN`)
-	for n := range sessions {
-		heads := joined(said, func(i int, _ bool, _ string) string { return fmt.Sprintf(`{"bubbleId":"b%d"}`, i) })
-		exec(`INSERT INTO cursorDiskKV VALUES (?, ?)`, "composerData:"+uuid(n), fmt.Sprintf(
-			`{"createdAt":%d,"lastUpdatedAt":%[1]d,"status":"completed","fullConversationHeadersOnly":[%s]}`, stamp(0).UnixMilli(), heads))
-		for i, text := range said {
-			exec(`INSERT INTO cursorDiskKV VALUES (?, ?)`, fmt.Sprintf("bubbleId:%s:b%d", uuid(n), i),
-				fmt.Sprintf(`{"type":%d,"text":%s}`, 1+i%2, session.JSONOf(text)))
-		}
-	}
+	fill(exec)
 	exec(`COMMIT`)
 	return err
 }

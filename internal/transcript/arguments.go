@@ -15,7 +15,10 @@ import (
 const shortValue = 40 // columns
 
 // telling lists the argument names that say what a call is about, the most telling first.
-var telling = []string{"command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "script", "prompt"}
+var telling = []string{
+	"command", "cmd", "file_path", "filePath", "path", "pattern", "query", "url", "script", "prompt",
+	"CommandLine", "AbsolutePath", "TargetFile", "DirectoryPath", // Antigravity
+}
 
 // ShortArguments returns a call's arguments on one line of at most width columns: the subject without
 // its name, then name=value in their order.

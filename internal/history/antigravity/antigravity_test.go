@@ -61,9 +61,11 @@ func TestSamplesAddUp(t *testing.T) {
 	}
 	models := map[string]int{}
 	for _, c := range h.Calls(s.ID) {
-		models[c.Model]++
+		models[c.Model+string(c.Metadata)]++
 	}
-	testkit.Equal(t, map[string]int{"Gemini 3.5 Flash (High)": 3, "gemini-3.5-flash": 1}, models)
+	testkit.Equal(t, map[string]int{
+		`gemini-3.5-flash{"model":"Gemini 3.5 Flash (High)"}`: 3, "gemini-3.5-flash": 1,
+	}, models)
 	if overlay, rest := h.Seen(s); overlay == nil || !strings.HasPrefix(overlay.Summary, "{{ CHECKPOINT 1 }}") ||
 		!strings.HasPrefix(historytest.Texts(rest), "I stop here") {
 		t.Errorf("%+v, then %s", overlay, historytest.Texts(rest))

@@ -95,7 +95,10 @@ func callOf(data []byte) (c history.Call, step string, ok bool) {
 		}
 		*to = int64(n)
 	}
-	c.Model = history.Plain(cmp.Or(model.Text(modelAs), model.Text(modelSlug)))
+	c.Model = history.Plain(cmp.Or(model.Text(modelSlug), model.Text(modelAs))) // prices know the slug
+	if shown := model.Text(modelAs); shown != "" {
+		c.Metadata = session.JSONOf(map[string]string{"model": history.Plain(shown)})
+	}
 	if steps := row.Packed(rowSteps); len(steps) > 0 {
 		step = fmt.Sprintf("step %d", steps[0])
 	}

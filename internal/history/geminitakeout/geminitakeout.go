@@ -77,15 +77,15 @@ type takeout struct {
 	in      *history.Intake
 	archive *history.Archive
 	prompts []prompt
-	seen    map[string]bool // names of prompts
-	found   int             // activities of Gemini, and conversations
+	seen    map[string]int // places of prompts, by name
+	found   int            // activities of Gemini, and conversations
 	hasGems bool
 	another bool // it has activities of other products
 }
 
 // read reads an export.
 func read(in *history.Intake) {
-	t := &takeout{in: in, archive: in.OpenArchive(), seen: map[string]bool{}}
+	t := &takeout{in: in, archive: in.OpenArchive(), seen: map[string]int{}}
 	if t.archive == nil {
 		return
 	}

@@ -90,27 +90,26 @@ func (t *takeout) add(p *prompt) {
 		t.in.Skip(skipAction, 1)
 		return
 	}
-	if t.seen[p.key()] {
+	key := p.key()
+	if at, again := t.seen[key]; again {
 		t.in.Skip(history.SkipDuplicate, 1)
-		t.merge(p)
+		t.prompts[at].merge(p)
 		return
 	}
-	t.seen[p.key()] = true
+	t.seen[key] = len(t.prompts)
 	t.prompts = append(t.prompts, *p)
 }
 
 // merge takes what another copy of a prompt says more: the HTML beside a JSON names the conversations.
-func (t *takeout) merge(p *prompt) {
-	at := slices.IndexFunc(t.prompts, func(had prompt) bool { return had.key() == p.key() })
-	had := &t.prompts[at]
-	had.answer = cmp.Or(had.answer, p.answer)
-	for _, id := range p.conversations {
-		if !slices.Contains(had.conversations, id) {
-			had.conversations = append(had.conversations, id)
+func (p *prompt) merge(other *prompt) {
+	p.answer = cmp.Or(p.answer, other.answer)
+	for _, id := range other.conversations {
+		if !slices.Contains(p.conversations, id) {
+			p.conversations = append(p.conversations, id)
 		}
 	}
-	for _, name := range p.files {
-		had.addFile(name)
+	for _, name := range other.files {
+		p.addFile(name)
 	}
 }
 

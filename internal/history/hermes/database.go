@@ -278,7 +278,7 @@ func callOf(r history.Row) (c history.Call) {
 		}
 	}
 	if c.CostNanoUSD == nil && r.Get("cost_status") == "included" {
-		c.CostNanoUSD = new(int64) // in a subscription
+		c.CostNanoUSD = new(int64) // in a subscription: the store shows the list's price, as of all programs
 	}
 	return c
 }
