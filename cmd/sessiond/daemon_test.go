@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -281,4 +282,62 @@ func TestStopLeavesOneFile(t *testing.T) {
 	if sess, err := s.Session(t.Context(), id); err != nil || sess.MessageCount != 1 {
 		t.Fatalf("the copy has %+v, %v", sess, err)
 	}
+}
+
+// TestSpansReachTheCollector: a collector that hangs holds up no append, and a kill loses no span.
+func TestSpansReachTheCollector(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	spans := map[string]bool{}
+	asked, hangs := make(chan struct{}, 100), make(chan struct{})
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(r.Body)
+		asked <- struct{}{}
+		<-hangs
+		if err != nil {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, piece := range strings.Split(string(raw), `"spanId":"`)[1:] {
+			spans[piece[:16]] = true
+		}
+	}))
+	defer collector.Close()
+	dir, setting := t.TempDir(), "SESSIOND_OTLP_ENDPOINT="+collector.URL
+	d := startDaemonOn(t, dir, "", setting)
+	until := func(what string, isSo func() bool) {
+		t.Helper()
+		for range 600 {
+			if isSo() {
+				return
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		t.Fatalf("not after 30 s: %s\n%s", what, d.stderr)
+	}
+	kept := filepath.Join(dir, "sessiond", "otlp.json")
+	until("the daemon knows where it begins", func() bool { _, err := os.Stat(kept); return err == nil })
+	id := d.newSession()
+	turn := func() {
+		t.Helper()
+		testkit.Must(d.do("POST", "/v1/sessions/"+string(id)+"/messages", map[string]any{
+			"messages": []any{map[string]any{"role": "assistant", "content": "The quagga answers."}},
+			"call":     map[string]any{"provider": "openai", "model": "gpt-5", "input_tokens": 5},
+		}, nil))(t)
+	}
+	turn()
+	<-asked
+	turn() // while the collector hangs
+	testkit.Check(t, d.cmd.Process.Kill())
+	_ = d.cmd.Wait()
+	close(hangs)
+	d = startDaemonOn(t, dir, "", setting)
+	turn()
+	until("all spans are there", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(spans) == 3
+	})
+	d.stop()
 }
