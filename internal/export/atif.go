@@ -19,11 +19,10 @@ import (
 	"sessiond/internal/store"
 )
 
-// ATIF is Harbor's Agent Trajectory Interchange Format, in this version. Source: its RFC 0001.
-const (
-	ATIF        Format = "atif"
-	atifVersion        = "ATIF-v1.7"
-)
+// ATIF is Harbor's Agent Trajectory Interchange Format. Source: its RFC 0001.
+const ATIF Format = "atif"
+
+const atifVersion = "ATIF-v1.7"
 
 // writeATIF writes a session's path as a trajectory, with those of its sub-agents within.
 func writeATIF(ctx context.Context, out io.Writer, s *store.Store, ids []session.ID, opt *Options) (Report, error) {
