@@ -149,9 +149,8 @@ func TestATIF(t *testing.T) {
 		testkit.Must(s.Append(t.Context(), store.Append{Session: id, Messages: decoded.Messages, Call: call}))(t)
 	}
 	id := testkit.Must(s.CreateSession(t.Context(), store.NewSession{Title: "Tides", Model: "claude-opus-4-8"}))(t).ID
-	_, err := export.Write(t.Context(), &bytes.Buffer{}, s, export.ATIF, []session.ID{id}, export.Options{})
-	if session.CodeOf(err) != session.Invalid {
-		t.Errorf("an empty session: %v", err)
+	if tr, _ := exportATIF(t, s, id, export.Options{}); len(tr.Steps) != 1 || tr.Steps[0].Source != "system" {
+		t.Errorf("an empty session has the steps %+v", tr.Steps)
 	}
 	say(id, nil, `[{"role":"user","content":[{"type":"text","text":"How high? password=hunter2hunter2"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"QUJD"}}]}]`)
 	say(id, &session.Call{InputTokens: 100, CacheReadTokens: 20, OutputTokens: 7, CostNanoUSD: new(int64(5e6))},
