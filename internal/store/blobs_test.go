@@ -216,11 +216,11 @@ func TestTheIndexIsGivenTheBeginningOfABlob(t *testing.T) {
 	mustAppend(t, s, sess.ID, says(session.User, strings.ToValidUTF8(data, "")),
 		says(session.User, long("x", 9*pieceSize)), says(session.User, "short"))
 	first := testkit.Must(s.MessagesAfter(t.Context(), 0, 10))(t)
-	if len(first) != 1 || first[0].Text() != data[:blobsAfter] || first[0].Parts[0].Blob.Size <= 9*pieceSize {
+	if len(first) != 1 || first[0].Text() != data[:bytesAfter] || first[0].Parts[0].Blob.Size <= 9*pieceSize {
 		t.Fatalf("%d messages, %d bytes of %d", len(first), len(first[0].Text()), first[0].Parts[0].Blob.Size)
 	}
 	if then := testkit.Must(s.MessagesAfter(t.Context(), first[0].RowID, 10))(t); len(then) != 1 ||
-		then[0].Text() != long("x", blobsAfter) {
+		then[0].Text() != long("x", bytesAfter) {
 		t.Errorf("%d messages", len(then))
 	}
 }

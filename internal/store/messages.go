@@ -633,38 +633,42 @@ func (w *window) checkBounds() error {
 }
 
 // MessagesAfter reads up to limit messages of all sessions by order of arrival, after the
-// row mark, for whoever keeps something derived from them: fewer when they have large blobs, none
+// row mark, for whoever keeps something derived from them: fewer when they are large, none
 // only when there are none. Of a blob it returns the first 8 MiB.
 func (s *Store) MessagesAfter(ctx context.Context, mark int64, limit int) ([]session.Message, error) {
 	msgs := make([]session.Message, 0, limit)
-	err := s.Read(ctx, intoMessages(&msgs, messagesAfter, mark, limit))
-	if err == nil && len(msgs) > 0 {
-		err = cmp.Or(s.Read(ctx, intoParts(&msgs, partsBetween, msgs[0].RowID, msgs[len(msgs)-1].RowID)),
-			nameParents(ctx, s, msgs))
-	}
-	if err != nil {
+	if err := s.Read(ctx, intoMessages(&msgs, messagesAfter, mark, limit)); err != nil {
 		return nil, err
 	}
-	size := 0
-	for i := range msgs {
-		if err := readBlobs(ctx, s, &msgs[i]); err != nil {
+	size, read := 0, 0
+	for read < len(msgs) && size < bytesAfter {
+		some := msgs[read:min(read+rowsAfter, len(msgs))]
+		if err := s.Read(ctx, intoParts(&some, partsBetween, some[0].RowID, some[len(some)-1].RowID)); err != nil {
 			return nil, err
 		}
-		for j := range msgs[i].Parts {
-			if b := msgs[i].Parts[j].Blob; b != nil {
-				b.Data = b.Data[:min(len(b.Data), blobsAfter)]
-				size += len(b.Data)
+		for i := range some {
+			read++
+			if err := readBlobs(ctx, s, &some[i]); err != nil {
+				return nil, err
+			}
+			for j := range some[i].Parts {
+				if b := some[i].Parts[j].Blob; b != nil {
+					b.Data = b.Data[:min(len(b.Data), bytesAfter)]
+				}
+			}
+			if size += SizeOf(&some[i]); size >= bytesAfter {
+				break
 			}
 		}
-		if size >= blobsAfter {
-			return msgs[:i+1], nil
-		}
 	}
-	return msgs, nil
+	msgs = msgs[:read]
+	return msgs, nameParents(ctx, s, msgs)
 }
 
-// blobsAfter is how many bytes of blobs MessagesAfter returns at once, and those of one message more.
-const blobsAfter = 8 << 20
+const (
+	bytesAfter = 8 << 20 // bytes that MessagesAfter returns at once, and those of one message more; of a blob no more
+	rowsAfter  = 250     // messages whose texts it reads by one statement
+)
 
 const (
 	messagesAfter = `SELECT ` + messageColumns + ` FROM messages m WHERE m.id > ? ORDER BY m.id LIMIT +?`

@@ -229,6 +229,41 @@ func TestMessagesAfterAMarkComeInOrderOfArrival(t *testing.T) {
 	wants(t, err, session.NotFound, "")
 }
 
+// Whoever derives something from all messages holds a few MB of them at once, however long they are.
+func TestMessagesAfterAreBoundedByTheirBytes(t *testing.T) {
+	s := openTest(t)
+	sess := mustCreate(t, s, NewSession{})
+	for range 3 {
+		some := make([]session.Message, 100)
+		for i := range some {
+			some[i] = says(session.User, strings.Repeat("x", 50_000))
+		}
+		mustAppend(t, s, sess.ID, some...)
+	}
+	count, mark := 0, int64(0)
+	for {
+		msgs := testkit.Must(s.MessagesAfter(t.Context(), mark, 2000))(t)
+		if len(msgs) == 0 {
+			break
+		}
+		size := 0
+		for i := range msgs {
+			m := &msgs[i]
+			count++
+			if size += len(m.Text()); m.Seq != int64(count) || len(m.Text()) != 50_000 || (m.Parent == nil) != (count == 1) {
+				t.Fatalf("message %d has seq %d, parent %v and %d bytes", count, m.Seq, m.Parent, len(m.Text()))
+			}
+		}
+		if size > bytesAfter+50_000 {
+			t.Errorf("%d bytes at once", size)
+		}
+		mark = msgs[len(msgs)-1].RowID
+	}
+	if count != 300 {
+		t.Errorf("%d messages", count)
+	}
+}
+
 func TestAWalkDownToARowEndsWhereRowsFallBelowIt(t *testing.T) {
 	s := openTest(t)
 	parent := mustCreate(t, s, NewSession{})
