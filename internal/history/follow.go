@@ -42,6 +42,7 @@ const (
 	retryTime = 5 * time.Second // after the store failed
 	lastTime  = 3 * time.Second // at the end, to import what waits
 	maxHeld   = 64              // files of a source in which something waits
+	atOnce    = 1000            // changed files that the store is asked about at once: all are, when the follower begins
 )
 
 // Follower imports what programs write within a second or so, as long as Run runs. It waits for
@@ -294,21 +295,26 @@ func (f *Follower) update(ctx context.Context, s *followed) error {
 		s.nextScan = s.scanned.Add(max(scanPause, scanShare*s.scanned.Sub(now)))
 	}
 	for len(s.changed) > 0 { // an import may add to them
-		changed := make([]Found, 0, len(s.changed))
-		for _, path := range slices.Sorted(maps.Keys(s.changed)) {
-			changed = append(changed, Found{Path: path})
-		}
-		cursors, err := f.Importer.cursors(ctx, s.Source, changed)
-		if err != nil {
-			return err
-		}
-		for _, c := range changed {
-			if err := f.importChanged(ctx, s, c.Path, cursors[c.Path]); err != nil {
+		for paths := range slices.Chunk(slices.Sorted(maps.Keys(s.changed)), atOnce) {
+			if err := f.importAllChanged(ctx, s, paths); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// importAllChanged imports files that changed.
+func (f *Follower) importAllChanged(ctx context.Context, s *followed, paths []string) error {
+	changed := make([]Found, len(paths))
+	for i, path := range paths {
+		changed[i].Path = path
+	}
+	cursors, err := f.Importer.cursors(ctx, s.Source, changed)
+	for i := 0; i < len(paths) && err == nil; i++ {
+		err = f.importChanged(ctx, s, paths[i], cursors[paths[i]])
+	}
+	return err
 }
 
 // importChanged imports a file that changed, and marks those as changed that wait for a session
