@@ -748,16 +748,16 @@ func (c *Client) RedoCompaction(ctx context.Context, id string, cid string,
 
 // RouteMessage: Find the session of an incoming message. The answer is 200 if the key's session continues, and 201 if
 // a new one begins: at the first message, after a reset command, at the daily boundary or after idle time.
-func (c *Client) RouteMessage(ctx context.Context, body RouteRequest, options ...Option) (*Route, error) {
-	return ask[Route](ctx, c, "POST",
+func (c *Client) RouteMessage(ctx context.Context, body RouteRequest, options ...Option) (*Routed, error) {
+	return ask[Routed](ctx, c, "POST",
 		"/v1/route",
 		nil, body, options, keyed)
 }
 
 // RunQueryQuery has the parameters of RunQuery; those with zero values are not sent.
 type RunQueryQuery struct {
-	// Params: Parameters of the query, as GET /v1/queries lists them: limit=3
-	Params map[string]string `query:"params,form"`
+	// Arguments: Parameters of the query, as GET /v1/queries lists them: limit=3
+	Arguments map[string]string `query:"arguments,form"`
 }
 
 // RunQuery: Run a named query.
@@ -2098,43 +2098,6 @@ type Rollup struct {
 	UnpricedCalls int64 `json:"unpriced_calls"`
 }
 
-// Route is an object of the API.
-type Route struct {
-	// Created: This request made the session
-	Created bool `json:"created"`
-	// Failure: Of event failed: what the error means. One of: overflow, compaction_failure, role_order, corrupt, other
-	Failure *string `json:"failure"`
-	// Freshness: Whether the session is out of date, and when it will be
-	Freshness Freshness `json:"freshness"`
-	// Generation: Number of the session under its key, from 1; 0: no key
-	Generation int64 `json:"generation"`
-	// Greet: A reset without further text: the agent may greet
-	Greet bool `json:"greet"`
-	// Key: The routing key, like agent:main:main
-	Key string `json:"key"`
-	// Model: provider/model for the next run; null: the agent chooses
-	Model *string `json:"model"`
-	// ParentKey: Of a thread: the conversation above it
-	ParentKey *string `json:"parent_key"`
-	// Previous: The session that ended
-	Previous *string `json:"previous"`
-	// Reason: Why the previous session ended; null: no session ended. One of: daily, idle, command, rpc, run, overflow,
-	// role_order, corrupt
-	Reason *string `json:"reason"`
-	// Session: The session to use
-	Session Session `json:"session"`
-	// SessionID: The session to use
-	SessionID string `json:"session_id"`
-	// Source: What the key stands for. One of: chat, cron, hook, subagent, acp
-	Source string `json:"source"`
-	// Text: The text for the model, without a reset command
-	Text string `json:"text"`
-	// Trigger: The reset command that the text began with
-	Trigger *string `json:"trigger"`
-	// Type: Kind of conversation. One of: dm, group, thread
-	Type string `json:"type"`
-}
-
 // RouteRequest is a body of the API.
 type RouteRequest struct {
 	// Account: The account of the channel that received the message; default: the only one
@@ -2180,6 +2143,43 @@ type RouteRequest struct {
 	Timezone string `json:"timezone,omitzero"`
 	// Topic: Id of a forum topic
 	Topic string `json:"topic,omitzero"`
+}
+
+// Routed is an object of the API.
+type Routed struct {
+	// Created: This request made the session
+	Created bool `json:"created"`
+	// Failure: Of event failed: what the error means. One of: overflow, compaction_failure, role_order, corrupt, other
+	Failure *string `json:"failure"`
+	// Freshness: Whether the session is out of date, and when it will be
+	Freshness Freshness `json:"freshness"`
+	// Generation: Number of the session under its key, from 1; 0: no key
+	Generation int64 `json:"generation"`
+	// Greet: A reset without further text: the agent may greet
+	Greet bool `json:"greet"`
+	// Key: The routing key, like agent:main:main
+	Key string `json:"key"`
+	// Model: provider/model for the next run; null: the agent chooses
+	Model *string `json:"model"`
+	// ParentKey: Of a thread: the conversation above it
+	ParentKey *string `json:"parent_key"`
+	// Previous: The session that ended
+	Previous *string `json:"previous"`
+	// Reason: Why the previous session ended; null: no session ended. One of: daily, idle, command, rpc, run, overflow,
+	// role_order, corrupt
+	Reason *string `json:"reason"`
+	// Session: The session to use
+	Session Session `json:"session"`
+	// SessionID: The session to use
+	SessionID string `json:"session_id"`
+	// Source: What the key stands for. One of: chat, cron, hook, subagent, acp
+	Source string `json:"source"`
+	// Text: The text for the model, without a reset command
+	Text string `json:"text"`
+	// Trigger: The reset command that the text began with
+	Trigger *string `json:"trigger"`
+	// Type: Kind of conversation. One of: dm, group, thread
+	Type string `json:"type"`
 }
 
 // Search is an object of the API.

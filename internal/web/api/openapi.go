@@ -20,6 +20,8 @@ func schemaName(t reflect.Type, hint string) string {
 		return "UsageTokens"
 	case reflect.TypeFor[contextmgr.Tokens]():
 		return "ContextTokens"
+	case reflect.TypeFor[routeView](): // ogen has a Route of its own
+		return "Routed"
 	}
 	n := huma.DefaultSchemaNamer(t, hint)
 	if cut, ok := strings.CutSuffix(n, "Body"); ok && cut != "" {

@@ -124,7 +124,7 @@ func (s *Server) routes() []route {
 			about("What sessiond hook says, which asks here before it reads the database itself.")),
 		handle(get, "/v1/queries", s.listQueries, "List the named queries", whole),
 		handle(get, "/v1/queries/{name}", s.runQuery, "Run a named query", whole, memory(tableAnswer),
-			anyQuery("params", "form", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
+			anyQuery("arguments", "form", "Parameters of the query, as GET /v1/queries lists them: limit=3")),
 		handle(post, "/v1/sql", s.runSQL, "Run one read-only SQL statement", whole, memory(tableAnswer)),
 
 		handle(post, "/v1/sources/{program}/lines", s.appendLines, "Append lines to a transcript",
