@@ -446,7 +446,7 @@ func editedEntries(t *testing.T, path []confEntry) []Entry {
 			ExternalID: e.ID,
 		}
 		if e.Kind == "context_edit" {
-			edit := contextEdit{Target: e.Target}
+			edit := session.ContextEdit{Target: e.Target}
 			if e.Replacement != nil { // the counter's four tokens for a message are among them
 				edit.Parts = []session.Part{session.TextPart(filler(*e.Replacement - 4))}
 			}

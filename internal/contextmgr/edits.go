@@ -7,34 +7,53 @@ import (
 	"sessiond/internal/session"
 )
 
-// contextEdit is a marker's statement about an earlier message: on paths that hold the marker,
-// that message has other content, or none. Pi writes it, for example to take back a failed reply.
-type contextEdit struct {
-	Target string         `json:"target"` // external id
-	Parts  []session.Part `json:"parts"`  // the new content; empty: the message is left out
-}
-
 // applyEdits applies the edits of a path to the snapshot's copies of its messages. The last edit
 // of a message counts.
 func (m *Manager) applyEdits(s *snapshot) {
-	done := map[string]bool{}
+	done, leftOut := map[string]bool{}, map[int][]int{}
 	for i := range slices.Backward(s.Messages) {
 		if s.Messages[i].Kind != session.KindMarker || !strings.Contains(string(s.Messages[i].Extra), `"context_edit"`) {
 			continue
 		}
 		var extra struct {
-			Edit *contextEdit `json:"context_edit"`
+			Edit *session.ContextEdit `json:"context_edit"`
 		}
 		if !decode(s.Messages[i].Extra, &extra) || extra.Edit == nil || done[extra.Edit.Target] {
 			continue
 		}
-		done[extra.Edit.Target] = true
-		at := slices.IndexFunc(s.Messages[:i], func(msg session.Message) bool { return msg.ExternalID == extra.Edit.Target })
-		if at >= 0 {
+		done[extra.Edit.Target] = len(extra.Edit.LeftOut) == 0
+		ref, _ := session.ParseRef(extra.Edit.Target) // or an external id
+		at := slices.IndexFunc(s.Messages[:i], func(msg session.Message) bool {
+			return msg.ExternalID == extra.Edit.Target || ref.Seq > 0 && msg.ID == ref
+		})
+		switch {
+		case at < 0:
+			continue
+		case len(extra.Edit.LeftOut) > 0:
+			leftOut[at] = append(leftOut[at], extra.Edit.LeftOut...)
+		default:
 			m.setParts(&s.Messages[at], extra.Edit.Parts)
-			s.markEdited(s.Messages[at].RowID)
+		}
+		s.markEdited(s.Messages[at].RowID)
+	}
+	for at, parts := range leftOut {
+		m.leaveOut(&s.Messages[at], parts)
+	}
+}
+
+// leaveOut removes parts of a message, which it has by their index.
+func (m *Manager) leaveOut(msg *session.Message, parts []int) {
+	var left []session.Part
+	for i := range msg.Parts {
+		if !slices.Contains(parts, i) {
+			left = append(left, msg.Parts[i])
 		}
 	}
+	if msg.Parts = left; len(left) == 0 {
+		msg.InContext = false
+		return
+	}
+	m.measure(msg)
 }
 
 func (s *snapshot) markEdited(rowID int64) {

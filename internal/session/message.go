@@ -106,6 +106,14 @@ type Message struct {
 	Parts []Part `db:"-" json:"parts" doc:"Its content, in order"`
 }
 
+// ContextEdit is a marker's statement about an earlier message, in its extra as context_edit: on paths with the marker
+// that message has other content, or less. Pi writes it, for example to take back a failed reply.
+type ContextEdit struct {
+	Target  string `json:"target"`             // external id, or the written form of a MessageRef
+	Parts   []Part `json:"parts,omitempty"`    // the new content; none: the message is left out
+	LeftOut []int  `json:"left_out,omitempty"` // instead: only these parts are left out, by their index
+}
+
 // Text returns the message's text parts, joined by line breaks.
 func (m *Message) Text() string {
 	var texts []string

@@ -253,6 +253,9 @@ func useTrees(t *testing.T, s *Store, id session.ID) {
 	if _, _, err := s.Root(ctx, *again.HeadID); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Must(s.HideMessage(ctx, Hide{Session: again.ID, Message: *ref(id, 1)}))(t)
+	testkit.Must(s.MessagesByWireID(ctx, id, "rs_1"))(t)
+	testkit.Must(s.NearestOn(ctx, again.HeadID, 2))(t)
 }
 
 func TestStatementsOfRequestsUseIndexes(t *testing.T) {

@@ -121,6 +121,13 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		op.Responses[strconv.Itoa(refusal)] = &huma.Response{Ref: responsePrefix + strconv.Itoa(refusal)}
 	}
 	op.Responses["default"] = &huma.Response{Ref: responsePrefix + "default"}
+	if isOpenAI(op.Path) {
+		delete(op.Responses, strconv.Itoa(http.StatusUnprocessableEntity)) // it is 400 there
+		op.Responses[strconv.Itoa(http.StatusBadRequest)] = nil
+		for status := range op.Responses {
+			op.Responses[status] = &huma.Response{Ref: responsePrefix + openAIResponse}
+		}
+	}
 	input, hasBody := any(new(I)).(withBody)
 	if hasBody {
 		op.RequestBody = &huma.RequestBody{}
@@ -190,6 +197,9 @@ func (s *Server) permit(ctx context.Context, op *huma.Operation, in any) error {
 		return nil
 	}
 	_, err := s.Store.Session(ctx, at.sessionID())
+	if c, is := in.(interface{ missing() error }); is && session.CodeOf(err) == session.NotFound {
+		err = c.missing()
+	}
 	if session.CodeOf(err) != session.NotFound || op.Method != http.MethodDelete {
 		return err
 	}
@@ -222,7 +232,12 @@ func refusals(op huma.Operation, input any) []int {
 	return statuses
 }
 
-const responsePrefix = "#/components/responses/"
+const (
+	responsePrefix = "#/components/responses/"
+	openAIResponse = "openai" // of the routes that speak as OpenAI's API does
+)
+
+func isOpenAI(path string) bool { return strings.HasPrefix(path, problem.OpenAIPath) }
 
 // problems returns the answers that operations share: one for each 4xx status, and one for the others.
 func problems() map[string]*huma.Response {
@@ -244,6 +259,10 @@ func problems() map[string]*huma.Response {
 		"default": "Any other problem; code names its kind",
 	} {
 		responses[name] = &huma.Response{Description: description, Content: content}
+	}
+	responses[openAIResponse] = &huma.Response{
+		Description: "The error, as OpenAI's API says it",
+		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "OpenAIError"}}},
 	}
 	return responses
 }
@@ -311,6 +330,9 @@ func tag(path string) string {
 	if strings.HasPrefix(path, "/v1/sources/") {
 		return "sources"
 	}
+	if isOpenAI(path) {
+		return "conversations"
+	}
 	noun := ""
 	for _, part := range strings.Split(strings.TrimPrefix(path, "/v1/"), "/") {
 		if !strings.HasPrefix(part, "{") {
@@ -344,6 +366,11 @@ func tags() []*huma.Tag {
 			Name: "compactions",
 			Description: "A compaction replaces the old part of a context by a summary. The messages stay; " +
 				"undo and redo are possible.",
+		},
+		{
+			Name: "conversations",
+			Description: "Sessions as conversations of OpenAI's API, for its clients: set their base URL to this daemon's /v1. " +
+				"Errors are in OpenAI's form.",
 		},
 		{Name: "trees", Description: "A session is a tree of messages: move its head, fork it, list its branches."},
 		{Name: "states", Description: "Named JSON documents of a session, such as a list of todos."},

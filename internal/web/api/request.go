@@ -50,7 +50,7 @@ func requestOf(ctx context.Context) *request {
 // queryError returns an error if the address has a parameter twice, of which only one would be read. Codes: Invalid.
 func (r *request) queryError() error {
 	for _, name := range slices.Sorted(maps.Keys(r.query)) {
-		if n := len(r.query[name]); n > 1 {
+		if n := len(r.query[name]); n > 1 && !isInclude(name) {
 			return session.Errorf(session.Invalid, "%s is %d times in the address: give it once", name, n).
 				At("query."+name, "must be there once")
 		}

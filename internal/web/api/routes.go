@@ -143,6 +143,25 @@ func (s *Server) routes() []route {
 		handle(get, "/v1/sources/{program}/summaries", s.listSummaries, "List the clients' summaries of sessions",
 			memory(listAnswer)),
 
+		handle(post, "/v1/conversations", s.createConversation, "Create a conversation", limit(MessageBody),
+			about("A conversation is a session: conv_ and its id. It is searched, counted and exported like any other.")),
+		handle(get, "/v1/conversations/{conversation_id}", s.readConversation, "Read a conversation"),
+		handle(post, "/v1/conversations/{conversation_id}", s.updateConversation, "Replace a conversation's metadata"),
+		handle(remove, "/v1/conversations/{conversation_id}", s.deleteConversation, "Put a conversation into the trash",
+			about("Its session is purged by DELETE /v1/sessions/{id}?purge=true, and untrash restores it.")),
+		handle(post, "/v1/conversations/{conversation_id}/items", s.createConversationItems, "Add items to a conversation",
+			limit(MessageBody), includes,
+			about("Each item is a message of the session. An item without an id gets one; an item of an unknown type is kept.")),
+		handle(get, "/v1/conversations/{conversation_id}/items", s.listConversationItems,
+			"List a conversation's items, newest first", memory(messageAnswer), includes,
+			about("A page ends at its limit, or at 4 MiB.")),
+		handle(get, "/v1/conversations/{conversation_id}/items/{item_id}", s.readConversationItem,
+			"Read an item of a conversation", memory(messageAnswer), includes),
+		handle(remove, "/v1/conversations/{conversation_id}/items/{item_id}", s.deleteConversationItem,
+			"Take an item out of a conversation",
+			about("Contexts and lists of items leave it out from here on. Nothing is deleted: the message stays in the session, "+
+				"and is found by a search. The last one is taken back as by messages/pop.")),
+
 		handle(get, "/v1/events", s.streamEvents, "Stream events (Server-Sent Events)", memory(0),
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+
 				"data, created_at}; seq and data may be missing. Events contain no message text. "+

@@ -116,6 +116,15 @@ var visits = []visit{
 	{"get", "/v1/sources/{program}/subpaths", "?project=zoo&session=zebra", "", 200, 200, false},
 	{"get", "/v1/sources/{program}/summaries", "?project=zoo", "", 200, 200, false},
 	{"delete", "/v1/sources/{program}/lines", "?project=zoo&session=zebra", "", 200, 200, true},
+	{"post", "/v1/conversations", "", `{"items":[{"role":"user","content":"new"}]}`, 200, 200, true},
+	{"get", "/v1/conversations/{conversation_id}", "", "", 200, 404, false},
+	{"post", "/v1/conversations/{conversation_id}", "", `{"metadata":{"of":"zebra"}}`, 200, 404, false},
+	{"post", "/v1/conversations/{conversation_id}/items", "", `{"items":[{"role":"user","content":"a zebra"}]}`, 200, 404, false},
+	{"get", "/v1/conversations/{conversation_id}/items", "", "", 200, 404, false},
+	{"get", "/v1/conversations/{conversation_id}/items/{item_id}", "", "", 200, 404, false},
+	{"delete", "/v1/conversations/{conversation_id}/items/{item_id}", "", "", 200, 404, false},
+	{"delete", "/v1/conversations/{conversation_id}", "", "", 200, 404, false},
+	{"post", "/v1/sessions/{id}/untrash", "", "", 200, 404, false},
 	{"get", "/healthz", "", "", 200, 200, false},
 	{"get", "/readyz", "", "", 200, 200, false},
 	{"get", "/version", "", "", 200, 200, false},
@@ -137,7 +146,7 @@ func TestNamedTokensSeeAndWriteTheirOwn(t *testing.T) {
 	other.say(mine, "user", "Something else.")
 	seen := map[string]bool{}
 	fill := strings.NewReplacer("{id}", id, "{cid}", cid, "{seq}", "1", "{name}", "todos", "{tag}", "zebra",
-		"{key}", "agent:main:zebra", "{program}", "claude-code")
+		"{key}", "agent:main:zebra", "{program}", "claude-code", "{conversation_id}", "conv_"+id, "{item_id}", "msg_"+id+"_1")
 	for _, v := range visits {
 		seen[v.operation+" "+v.path] = true
 		target := strings.Replace(fill.Replace(v.path), "/states/todos",

@@ -123,7 +123,7 @@ func New(deps Deps) http.Handler {
 	mux.HandleFunc("GET /openapi.json", s.serveOpenAPI)
 	mux.Handle("GET /metrics", s.metrics.handler())
 	mux.HandleFunc("/", notFound(mux))
-	return s.around(mux)
+	return problem.AsOpenAI(s.around(mux))
 }
 
 // Open reports whether a request needs no token: its answer contains no stored data.
@@ -143,6 +143,7 @@ func (s *Server) config() huma.Config {
 	registry.RegisterTypeAlias(reflect.TypeFor[session.JSON](), reflect.TypeFor[any]())
 	registry.RegisterTypeAlias(reflect.TypeFor[jsontext.Value](), reflect.TypeFor[any]())
 	registry.Schema(reflect.TypeFor[problem.Problem](), true, "Problem")
+	registry.Schema(reflect.TypeFor[problem.OpenAIError](), true, "OpenAIError")
 	return huma.Config{
 		OpenAPI: &huma.OpenAPI{
 			OpenAPI: "3.1.0",
@@ -182,6 +183,11 @@ func writeJSON(w io.Writer, v any) error {
 		return writeMessages(w, &v)
 	case messageItem:
 		return v.writeJSON(w)
+	case itemList:
+		return v.writeJSON(w)
+	case rawItem:
+		_, err := w.Write(v)
+		return err
 	case sqlView:
 		return v.writeJSON(w)
 	}

@@ -66,7 +66,7 @@ func (g *Guard) Admit(p Pages) { g.pages = p }
 
 // TCP returns a handler that passes accepted requests to next.
 func (g *Guard) TCP(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return problem.AsOpenAI(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page := g.pages != nil && g.pages.Owns(r)
 		if page {
 			r.Body = http.MaxBytesReader(w, r.Body, longestForm)
@@ -85,7 +85,7 @@ func (g *Guard) TCP(next http.Handler) http.Handler {
 			r = r.WithContext(session.WithScope(r.Context(), *scope))
 		}
 		next.ServeHTTP(w, r)
-	})
+	}))
 }
 
 // check returns the scope of a named token, nil for the owner. Codes: Forbidden, Unauthorized. A page of a foreign site

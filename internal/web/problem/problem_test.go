@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -70,5 +71,44 @@ func TestWriteIsAProblemDocument(t *testing.T) {
 	if doc["type"] != "urn:sessiond:problem:busy" || doc["code"] != "busy" ||
 		doc["status"] != 503.0 || !strings.Contains(w.Body.String(), "a <b> & c") {
 		t.Errorf("%s", w.Body)
+	}
+}
+
+// A problem of the routes of conversations is in OpenAI's form, whoever found it; other answers pass.
+func TestProblemsAsOpenAI(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		code   session.Code
+		status int
+		want   string
+	}{
+		{"/v1/conversations", session.Unauthorized, 401, `"type":"invalid_request_error","param":null,"code":"invalid_api_key"`},
+		{"/v1/conversations/x", session.Invalid, 400, `"type":"invalid_request_error","param":"items[0]","code":null`},
+		{"/v1/conversations/x", session.Internal, 500, `"type":"server_error","param":null,"code":"internal_error"`},
+		{"/v1/conversations/x", session.Busy, 503, `"type":"server_error","param":null,"code":"service_unavailable"`},
+		{"/v1/conversationsx", session.Invalid, 422, `"code":"invalid"`},
+		{"/v1/sessions", session.Invalid, 422, `"code":"invalid"`},
+	} {
+		p := problem.New(c.code, "why")
+		if c.code == session.Invalid {
+			p.Errors = []session.FieldError{{Path: "items[0]", Message: "no item"}}
+		}
+		w := httptest.NewRecorder()
+		twice := problem.AsOpenAI(problem.AsOpenAI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { p.Write(w) })))
+		twice.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s %s: %d %s", c.path, c.code, w.Code, w.Body)
+		}
+		if wait := w.Header().Get("Retry-After"); (wait != "") != (c.code == session.Busy) {
+			t.Errorf("%s: Retry-After %q", c.code, wait)
+		}
+	}
+	w := httptest.NewRecorder()
+	problem.AsOpenAI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
+	})).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/conversations/x", nil))
+	if w.Code != 200 || w.Body.String() != "{}" {
+		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
