@@ -157,8 +157,8 @@ type hidingRow struct {
 const hidingMarkers = `SELECT seq, extra FROM messages
 	WHERE session_id = ? AND external_id >= 'hides ' AND external_id < 'hides!' AND external_id <> '' AND kind = 'marker'`
 
-// MessagesByWireID names the messages of a session that begin or contain an item with this id, the newest first: by their
-// external id, which may have a number behind it, and those that came with the id in an item of a reply.
+// MessagesByWireID names the messages of a session that contain an item with this id, the newest first: by their
+// external id, which may have a number behind it, or else those that came with the id in an item of a reply.
 func (s *Store) MessagesByWireID(ctx context.Context, id session.ID, wireID string) ([]session.MessageRef, error) {
 	var found []session.MessageRef
 	for n := 1; ; n++ {

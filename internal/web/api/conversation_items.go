@@ -34,7 +34,7 @@ var includable = []string{
 	"reasoning.encrypted_content", "message.output_text.logprobs",
 }
 
-// isInclude reports whether a parameter is include, in the spellings of OpenAI's clients. It may be there several times.
+// isInclude reports whether a parameter is include, as OpenAI's clients spell it. It may be there several times.
 func isInclude(name string) bool { return name == "include" || name == "include[]" }
 
 // includes lets a route have the parameter include.
@@ -42,7 +42,7 @@ func includes(op *huma.Operation) {
 	explode := true
 	op.RejectUnknownQueryParameters = false
 	op.Parameters = append(op.Parameters, &huma.Param{
-		Name: "include[]", In: "query", Style: "form", Explode: &explode,
+		Name: "include", In: "query", Style: "form", Explode: &explode,
 		Description: "Fields that OpenAI's API leaves out unless asked. Here every answer has all that was stored",
 		Schema: &huma.Schema{
 			Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Enum: anyOf(includable)},
@@ -250,7 +250,8 @@ func hides(h store.Hidden, it *item) bool {
 func decodeItems(raw []jsontext.Value) ([]session.Message, error) {
 	if len(raw) > mostItems {
 		return nil, session.Errorf(session.Invalid,
-			"Invalid 'items': array too long. Expected an array with maximum length %d, but got an array with length %d instead.",
+			"Invalid 'items': array too long. Expected an array with maximum length %d, but got an array with length %d "+
+				"instead.",
 			mostItems, len(raw)).At("items", "too long")
 	}
 	msgs := make([]session.Message, 0, len(raw))
@@ -492,8 +493,8 @@ func (l *itemList) writeJSON(w io.Writer) error {
 // Schema implements huma.SchemaProvider.
 func (rawItem) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
-		Description: "An item of OpenAI's API: a message, a call, the output of one, reasoning … with its id", Type: huma.TypeObject,
-		AdditionalProperties: true,
+		Description: "An item of OpenAI's API: a message, a call, the output of one, reasoning … with its id",
+		Type:        huma.TypeObject, AdditionalProperties: true,
 	}
 }
 
@@ -738,8 +739,8 @@ func (s *Server) deleteConversationItem(ctx context.Context, in *deleteItemInput
 	hide := store.Hide{Session: in.id, Message: at.message, Idem: in.idem}
 	if !at.whole {
 		if hide.Parts = at.parts; len(at.parts) == 0 {
-			return nil, session.Errorf(session.Invalid, "Item '%s' cannot be told from the others of message %s: delete those, too.",
-				jsonx.Clip(in.Item), at.message)
+			return nil, session.Errorf(session.Invalid,
+				"Item '%s' cannot be told from the others of message %s: delete those, too.", jsonx.Clip(in.Item), at.message)
 		}
 	}
 	sess, err := s.Store.HideMessage(ctx, hide)

@@ -150,7 +150,8 @@ type createConversationInput struct {
 	body[conversationBody]
 }
 
-func (s *Server) createConversation(ctx context.Context, in *createConversationInput) (*output[conversationView], error) {
+func (s *Server) createConversation(ctx context.Context, in *createConversationInput,
+) (*output[conversationView], error) {
 	msgs, err := decodeItems(in.value.Items)
 	if err != nil {
 		return nil, err
@@ -182,7 +183,8 @@ type updateConversationInput struct {
 	body[conversationUpdateBody]
 }
 
-func (s *Server) updateConversation(ctx context.Context, in *updateConversationInput) (*output[conversationView], error) {
+func (s *Server) updateConversation(ctx context.Context, in *updateConversationInput,
+) (*output[conversationView], error) {
 	if !in.value.Metadata.given {
 		return nil, session.Errorf(session.Invalid, "Missing required parameter: 'metadata'.").At("metadata", "missing")
 	}

@@ -59,7 +59,8 @@ func TestConversationIsASession(t *testing.T) {
 	id := r.text("id")
 	sess := strings.TrimPrefix(id, "conv_")
 	testkit.Equal(t, any(map[string]any{
-		"id": id, "object": "conversation", "created_at": 1770804000.0, "metadata": map[string]any{"user": "u_7", "größe": "2"},
+		"id": id, "object": "conversation", "created_at": 1770804000.0,
+		"metadata": map[string]any{"user": "u_7", "größe": "2"},
 	}), r.doc)
 	testkit.Equal(t, r.doc, k.want(200, k.do("GET", conversations+"/"+id, nil)).doc)
 	testkit.Equal(t, any("How high is the quagga?"), k.do("GET", "/v1/sessions?metadata.user=u_7", nil).at("data.0.title"))
@@ -74,7 +75,9 @@ func TestConversationIsASession(t *testing.T) {
 
 	r = k.want(200, k.do("DELETE", conversations+"/"+id, nil))
 	testkit.Equal(t, any(map[string]any{"id": id, "object": "conversation.deleted", "deleted": true}), r.doc)
-	for _, request := range []string{"GET ", "POST ", "DELETE ", "GET /items", "POST /items", "GET /items/x", "DELETE /items/x"} {
+	for _, request := range []string{
+		"GET ", "POST ", "DELETE ", "GET /items", "POST /items", "GET /items/x", "DELETE /items/x",
+	} {
 		method, below, _ := strings.Cut(request, " ")
 		body := any(nil)
 		if method == "POST" {
@@ -116,7 +119,8 @@ func TestItemsComeBackWithWhatOpenAIAnswers(t *testing.T) {
 		},
 		map[string]any{"id": odd, "type": "reasoning", "encrypted_content": "…", "summary": []any{}},
 		map[string]any{
-			"id": "fc_" + s + "_3", "type": "function_call", "call_id": "c1", "name": "tide", "arguments": "{}", "status": "completed",
+			"id": "fc_" + s + "_3", "type": "function_call", "call_id": "c1", "name": "tide", "arguments": "{}",
+			"status": "completed",
 		},
 		map[string]any{
 			"id": "fco_" + s + "_4", "type": "function_call_output", "call_id": "c1", "output": "low", "status": "completed",
@@ -192,7 +196,8 @@ func TestDeletedItemsAreLeftOut(t *testing.T) {
 	remove := func(item string) {
 		t.Helper()
 		testkit.Equal(t, id, k.want(200, k.do("DELETE", path+"/"+item, nil)).text("id"))
-		testkit.Equal(t, "Item with id '"+item+"' not found.", k.want(404, k.do("GET", path+"/"+item, nil)).text("error.message"))
+		r := k.want(404, k.do("GET", path+"/"+item, nil))
+		testkit.Equal(t, "Item with id '"+item+"' not found.", r.text("error.message"))
 		k.want(404, k.do("DELETE", path+"/"+item, nil))
 	}
 	remove(ids[6]) // the last one: the head moves
@@ -204,7 +209,9 @@ func TestDeletedItemsAreLeftOut(t *testing.T) {
 	if !more {
 		t.Error("more follow")
 	}
-	for after, want := range map[string][2]string{ids[2]: {"de", "ba"}, ids[6]: {"", "edba"}, ids[5]: {"", "edba"}, ids[0]: {"bde", ""}} {
+	for after, want := range map[string][2]string{
+		ids[2]: {"de", "ba"}, ids[6]: {"", "edba"}, ids[5]: {"", "edba"}, ids[0]: {"bde", ""},
+	} {
 		for i, order := range []string{"asc", "desc"} {
 			_, texts, _ := k.list(id, "order="+order+"&after="+after)
 			testkit.Equal(t, want[i], strings.Join(texts, ""))

@@ -262,7 +262,9 @@ func problems() map[string]*huma.Response {
 	}
 	responses[openAIResponse] = &huma.Response{
 		Description: "The error, as OpenAI's API says it",
-		Content:     map[string]*huma.MediaType{"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "OpenAIError"}}},
+		Content: map[string]*huma.MediaType{
+			"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "OpenAIError"}},
+		},
 	}
 	return responses
 }
@@ -369,8 +371,8 @@ func tags() []*huma.Tag {
 		},
 		{
 			Name: "conversations",
-			Description: "Sessions as conversations of OpenAI's API, for its clients: set their base URL to this daemon's /v1. " +
-				"Errors are in OpenAI's form.",
+			Description: "Sessions as conversations of OpenAI's API, for its clients: set their base URL to this daemon's " +
+				"/v1. Errors are in OpenAI's form.",
 		},
 		{Name: "trees", Description: "A session is a tree of messages: move its head, fork it, list its branches."},
 		{Name: "states", Description: "Named JSON documents of a session, such as a list of todos."},

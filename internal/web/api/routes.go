@@ -159,8 +159,8 @@ func (s *Server) routes() []route {
 			"Read an item of a conversation", memory(messageAnswer), includes),
 		handle(remove, "/v1/conversations/{conversation_id}/items/{item_id}", s.deleteConversationItem,
 			"Take an item out of a conversation",
-			about("Contexts and lists of items leave it out from here on. Nothing is deleted: the message stays in the session, "+
-				"and is found by a search. The last one is taken back as by messages/pop.")),
+			about("Contexts and lists of items leave it out from here on. Nothing is deleted: the message stays in the "+
+				"session, and is found by a search. The last one is taken back as by messages/pop.")),
 
 		handle(get, "/v1/events", s.streamEvents, "Stream events (Server-Sent Events)", memory(0),
 			about("Each event has an id like <store>-<number>, a type, and as data a JSON object {id, session_id, type, seq, "+

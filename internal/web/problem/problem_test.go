@@ -94,8 +94,8 @@ func TestProblemsAsOpenAI(t *testing.T) {
 			p.Errors = []session.FieldError{{Path: "items[0]", Message: "no item"}}
 		}
 		w := httptest.NewRecorder()
-		twice := problem.AsOpenAI(problem.AsOpenAI(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { p.Write(w) })))
-		twice.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
+		refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { p.Write(w) })
+		problem.AsOpenAI(problem.AsOpenAI(refuse)).ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, nil))
 		if w.Code != c.status || !strings.Contains(w.Body.String(), c.want) {
 			t.Errorf("%s %s: %d %s", c.path, c.code, w.Code, w.Body)
 		}
