@@ -16,7 +16,7 @@ import { z } from "zod";
 import { Client } from "@sessiond/client";
 import { type Daemon, eventually, exchanges, model, randomOf, startDaemon } from "./daemon.ts";
 
-type Item = OpenAI.Conversations.ConversationItem;
+type Item = OpenAI.Conversations.ConversationItem & { id: string };
 type Input = OpenAI.Responses.ResponseInputItem;
 
 /** OpenAI's client. What it repeats after a lost answer is done once. */
@@ -38,7 +38,7 @@ function said(text: string): Input {
   return { type: "message", role: "user", content: text };
 }
 
-function textOf(item: Item): string {
+function textOf(item: OpenAI.Conversations.ConversationItem): string {
   const [first] = item.type === "message" ? item.content : [];
   return first && "text" in first ? first.text : item.type;
 }
@@ -169,13 +169,12 @@ test("items: create, list in pages, retrieve, delete", async () => {
     assert.equal(pages, Math.ceil(50 / (limit ?? 20)));
     assert.deepEqual(all, order === "asc" ? texts : texts.toReversed());
   }
-  const [newest] = (await conversations.items.list(id, { limit: 1 })).data;
-  assert.ok(newest);
+  const [newest] = (await conversations.items.list(id, { limit: 1 })).data as [Item];
   const one = { conversation_id: id };
   assert.deepEqual({ ...(await conversations.items.retrieve(newest.id, { ...one, include: ["message.input_image.image_url"] })) }, newest);
   assert.equal((await conversations.items.delete(newest.id, one)).id, id);
   for await (const item of conversations.items.list(id, { limit: 3 })) { // deletes below its own pages
-    if (Number(textOf(item)) % 2 === 1) await conversations.items.delete(item.id, one);
+    if (Number(textOf(item)) % 2 === 1) await conversations.items.delete(item.id as string, one);
   }
   assert.deepEqual(await textsOf(id), texts.filter((t) => Number(t) % 2 === 0));
 
@@ -218,7 +217,7 @@ test("thousands of operations answer as a list in memory does", async () => {
     const choice = random(40);
     const at = all[random(all.length)];
     if (!at || (choice === 0 && all.length < 8)) {
-      const metadata = random(2) ? { n: `${++numbers}` } : {};
+      const metadata: Record<string, string> = random(2) ? { n: `${++numbers}` } : {};
       const made = await conversations.create({ items: [], metadata });
       all.push({ id: made.id, items: [], gone: [], metadata });
       continue;
@@ -232,9 +231,9 @@ test("thousands of operations answer as a list in memory does", async () => {
         const id = sent[n]?.id as string | undefined;
         assert.deepEqual(item, answered({ ...sent[n], id: id ?? item.id }));
       }
-      at.items.push(...data);
+      at.items.push(...(data as Item[]));
     } else if (choice < 20) {
-      const [latest] = (await conversations.items.list(at.id, { limit: 1 })).data;
+      const [latest] = (await conversations.items.list(at.id, { limit: 1 })).data as Item[];
       assert.deepEqual(latest, at.items.at(-1));
       if (latest) {
         await conversations.items.delete(latest.id, one);
@@ -274,7 +273,7 @@ test("thousands of operations answer as a list in memory does", async () => {
       const { metadata } = await conversations.retrieve(at.id);
       assert.deepEqual(metadata, at.metadata);
       const items: Item[] = [];
-      for await (const item of conversations.items.list(at.id, { order: "asc" })) items.push(item);
+      for await (const item of conversations.items.list(at.id, { order: "asc" })) items.push(item as Item);
       assert.deepEqual(items, at.items);
     } else if (random(4) === 0) {
       await conversations.delete(at.id);
