@@ -35,7 +35,7 @@ func writeOnce[T any](ctx context.Context, s *Store, key *Idempotency, replay fu
 	do func(*tx) (T, outcome, error),
 ) (T, error) {
 	return write(ctx, s, func(t *tx) (T, error) {
-		earlier, err := t.findOutcome(key)
+		earlier, err := findOutcome(t.Ctx, t, key)
 		if err != nil {
 			return *new(T), err
 		}
@@ -50,13 +50,20 @@ func writeOnce[T any](ctx context.Context, s *Store, key *Idempotency, replay fu
 	})
 }
 
+// IsRepeated reports whether a request with this key was done before: a write with it answers the same again. Codes:
+// Invalid (the body was another).
+func (s *Store) IsRepeated(ctx context.Context, key *Idempotency) (bool, error) {
+	earlier, err := findOutcome(ctx, s, key)
+	return earlier != nil, err
+}
+
 // findOutcome returns the outcome of an earlier request with this key, nil for a first one.
 // Codes: Invalid (the body was another).
-func (t *tx) findOutcome(i *Idempotency) (*outcome, error) {
+func findOutcome(ctx context.Context, q engine.Queryer, i *Idempotency) (*outcome, error) {
 	if i == nil {
 		return nil, nil
 	}
-	o, err := engine.First[outcome](t.Ctx, t, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
+	o, err := engine.First[outcome](ctx, q, `SELECT body_hash, status, session_id, message_id, n, object_id, revision, head_id,
 		compaction_id, context_tokens FROM idempotency_keys WHERE key_hash = ?`, keyHash(i))
 	if err != nil || o == nil {
 		return nil, err
@@ -88,7 +95,7 @@ func hash(b []byte) string {
 // first one. Codes: Invalid when the body was another.
 func (s *Store) ReplayedCompaction(ctx context.Context, i *Idempotency) (*session.Compaction, error) {
 	return write(ctx, s, func(t *tx) (*session.Compaction, error) {
-		earlier, err := t.findOutcome(i)
+		earlier, err := findOutcome(t.Ctx, t, i)
 		if err != nil || earlier == nil {
 			return nil, err
 		}

@@ -49,7 +49,7 @@ func (s *Store) BeginPurge(ctx context.Context, in PurgeRequest) (p *Purge, dele
 		if running, err := t.purgeRuns(in.Session); err != nil || running {
 			return err
 		}
-		if done, err = t.findOutcome(in.Idem); err != nil || done != nil {
+		if done, err = findOutcome(t.Ctx, t, in.Idem); err != nil || done != nil {
 			return err
 		}
 		return t.beginPurge(in, known)

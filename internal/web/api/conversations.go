@@ -216,12 +216,14 @@ type deletedView struct {
 }
 
 func (s *Server) deleteConversation(ctx context.Context, in *deleteConversationInput) (*output[deletedView], error) {
-	if in.idem == nil { // the store knows whether a request with a key is a repeated one
-		if _, err := s.conversation(ctx, &in.InConversation); err != nil {
-			return nil, err
-		}
+	repeated, err := s.Store.IsRepeated(ctx, in.idem)
+	if err == nil && !repeated {
+		_, err = s.conversation(ctx, &in.InConversation)
 	}
-	_, err := s.Store.SetTrash(ctx, in.id, true, nil, in.idem)
+	if err != nil {
+		return nil, err
+	}
+	_, err = s.Store.SetTrash(ctx, in.id, true, nil, in.idem)
 	if session.CodeOf(err) == session.NotFound {
 		err = noConversation(in.Conversation)
 	}

@@ -397,7 +397,11 @@ func TestRepeatedConversationRequests(t *testing.T) {
 	twice("4", "DELETE", path+"/items/"+ids[0], nil)
 	twice("5", "DELETE", path+"/items/rs_1", nil)
 	testkit.Equal(t, []string{"b"}, k.texts(id))
-	twice("6", "DELETE", path, nil)
+	key := header{"Idempotency-Key": "6"} // a new request with a key is no repeated one
+	k.want(404, k.do("DELETE", path+"/items/rs_1", nil, key))
+	k.want(400, k.do("POST", path+"/items", `{"items":[{"role":"assistant","content":"","id":"`+ids[1]+`"}]}`, key))
+	twice("7", "DELETE", path, nil)
+	k.want(404, k.do("DELETE", path, nil, header{"Idempotency-Key": "8"}))
 	if n := k.messages(); n != 5 { // three items, two markers
 		t.Errorf("%d messages", n)
 	}
