@@ -80,11 +80,56 @@ func (c *Client) CompactSession(ctx context.Context, id string, body CompactRequ
 		nil, body, options, keyed)
 }
 
+// CreateConversation: Create a conversation. A conversation is a session: conv_ and its id. It is searched, counted
+// and exported like any other.
+func (c *Client) CreateConversation(ctx context.Context, body ConversationRequest,
+	options ...Option,
+) (*Conversation, error) {
+	return ask[Conversation](ctx, c, "POST",
+		"/v1/conversations",
+		nil, body, options, keyed)
+}
+
+// CreateConversationItemsQuery has the parameters of CreateConversationItems; those with zero values are not sent.
+type CreateConversationItemsQuery struct {
+	// Include: Fields that OpenAI's API leaves out unless asked. Here every answer has all that was stored
+	Include []string `query:"include"`
+}
+
+// CreateConversationItems: Add items to a conversation. Each item is a message of the session. An item without an id
+// gets one; an item of an unknown type is kept.
+func (c *Client) CreateConversationItems(ctx context.Context, conversation_id string, query CreateConversationItemsQuery, body ItemsRequest,
+	options ...Option,
+) (*ItemList, error) {
+	return ask[ItemList](ctx, c, "POST",
+		"/v1/conversations/"+escape(conversation_id)+"/items",
+		queryOf(query), body, options, keyed)
+}
+
 // CreateSession: Create a session.
 func (c *Client) CreateSession(ctx context.Context, body NewSessionRequest, options ...Option) (*Session, error) {
 	return ask[Session](ctx, c, "POST",
 		"/v1/sessions",
 		nil, body, options, keyed)
+}
+
+// DeleteConversation: Put a conversation into the trash. Its session is purged by DELETE
+// /v1/sessions/{id}?purge=true, and untrash restores it.
+func (c *Client) DeleteConversation(ctx context.Context, conversation_id string, options ...Option) (*Deleted, error) {
+	return ask[Deleted](ctx, c, "DELETE",
+		"/v1/conversations/"+escape(conversation_id),
+		nil, nil, options, keyed)
+}
+
+// DeleteConversationItem: Take an item out of a conversation. Contexts and lists of items leave it out from here on.
+// Nothing is deleted: the message stays in the session, and is found by a search. The last one is taken back as by
+// messages/pop.
+func (c *Client) DeleteConversationItem(ctx context.Context, conversation_id string, item_id string,
+	options ...Option,
+) (*Conversation, error) {
+	return ask[Conversation](ctx, c, "DELETE",
+		"/v1/conversations/"+escape(conversation_id)+"/items/"+escape(item_id),
+		nil, nil, options, keyed)
 }
 
 // DeleteLinesQuery has the parameters of DeleteLines; those with zero values are not sent.
@@ -208,6 +253,27 @@ func (c *Client) ListCompactions(ctx context.Context, id string, query ListCompa
 ) (*List[Compaction], error) {
 	return ask[List[Compaction]](ctx, c, "GET",
 		"/v1/sessions/"+escape(id)+"/compactions",
+		queryOf(query), nil, options)
+}
+
+// ListConversationItemsQuery has the parameters of ListConversationItems; those with zero values are not sent.
+type ListConversationItemsQuery struct {
+	// Include: Fields that OpenAI's API leaves out unless asked. Here every answer has all that was stored
+	Include []string `query:"include"`
+	// After: Only items after this one, by its id; also one that was deleted meanwhile
+	After string `query:"after"`
+	// Limit: Items per answer; default 20
+	Limit int64 `query:"limit"`
+	// Order: asc: oldest first; desc (the default): newest first. One of: asc, desc
+	Order string `query:"order"`
+}
+
+// ListConversationItems: List a conversation's items, newest first. A page ends at its limit, or at 4 MiB.
+func (c *Client) ListConversationItems(ctx context.Context, conversation_id string, query ListConversationItemsQuery,
+	options ...Option,
+) (*ItemList, error) {
+	return ask[ItemList](ctx, c, "GET",
+		"/v1/conversations/"+escape(conversation_id)+"/items",
 		queryOf(query), nil, options)
 }
 
@@ -607,6 +673,30 @@ func (c *Client) ReadContext(ctx context.Context, id string, query ReadContextQu
 		queryOf(query), nil, options)
 }
 
+// ReadConversation: Read a conversation.
+func (c *Client) ReadConversation(ctx context.Context, conversation_id string,
+	options ...Option,
+) (*Conversation, error) {
+	return ask[Conversation](ctx, c, "GET",
+		"/v1/conversations/"+escape(conversation_id),
+		nil, nil, options)
+}
+
+// ReadConversationItemQuery has the parameters of ReadConversationItem; those with zero values are not sent.
+type ReadConversationItemQuery struct {
+	// Include: Fields that OpenAI's API leaves out unless asked. Here every answer has all that was stored
+	Include []string `query:"include"`
+}
+
+// ReadConversationItem: Read an item of a conversation.
+func (c *Client) ReadConversationItem(ctx context.Context, conversation_id string, item_id string, query ReadConversationItemQuery,
+	options ...Option,
+) (json.RawMessage, error) {
+	return value(ask[json.RawMessage](ctx, c, "GET",
+		"/v1/conversations/"+escape(conversation_id)+"/items/"+escape(item_id),
+		queryOf(query), nil, options))
+}
+
 // ReadKeyQuery has the parameters of ReadKey; those with zero values are not sent.
 type ReadKeyQuery struct {
 	// Limit: Items per answer; default 50
@@ -913,6 +1003,15 @@ func (c *Client) UntrashSession(ctx context.Context, id string, options ...Optio
 	return ask[Session](ctx, c, "POST",
 		"/v1/sessions/"+escape(id)+"/untrash",
 		nil, nil, options, keyed)
+}
+
+// UpdateConversation: Replace a conversation's metadata.
+func (c *Client) UpdateConversation(ctx context.Context, conversation_id string, body ConversationUpdateRequest,
+	options ...Option,
+) (*Conversation, error) {
+	return ask[Conversation](ctx, c, "POST",
+		"/v1/conversations/"+escape(conversation_id),
+		nil, body, options, keyed)
 }
 
 // Anchor is an object of the API.
@@ -1351,6 +1450,32 @@ type ContextTokens struct {
 	Window int64 `json:"window"`
 }
 
+// Conversation is an object of the API.
+type Conversation struct {
+	// CreatedAt: Time of creation, in seconds since 1970
+	CreatedAt int64 `json:"created_at"`
+	// ID: conv_ and the id of the session
+	ID string `json:"id"`
+	// Metadata: The members of the session's metadata that are texts
+	Metadata json.RawMessage `json:"metadata"`
+	// Object: conversation. One of: conversation
+	Object string `json:"object"`
+}
+
+// ConversationRequest is a body of the API.
+type ConversationRequest struct {
+	// Items: The first items, up to 20
+	Items []any `json:"items,omitzero"`
+	// Metadata: Up to 16 pairs of texts, kept in the session's metadata
+	Metadata any `json:"metadata,omitempty"`
+}
+
+// ConversationUpdateRequest is a body of the API.
+type ConversationUpdateRequest struct {
+	// Metadata: Up to 16 pairs of texts, which replace those there were; null: none
+	Metadata any `json:"metadata"`
+}
+
 // Counting is an object of the API.
 type Counting struct {
 	// Anchor: The provider's report that the count starts from; null: none
@@ -1375,6 +1500,16 @@ type Counting struct {
 	Overhead Overhead `json:"overhead"`
 	// Scale: Factor of the model, learned from reports; 1: nothing is learned
 	Scale float64 `json:"scale"`
+}
+
+// Deleted is an object of the API.
+type Deleted struct {
+	// Deleted: true
+	Deleted bool `json:"deleted"`
+	// ID: Its id
+	ID string `json:"id"`
+	// Object: conversation.deleted. One of: conversation.deleted
+	Object string `json:"object"`
 }
 
 // DeletedLines is an object of the API.
@@ -1553,12 +1688,32 @@ type HookRequest struct {
 	Source string `json:"source,omitzero"`
 }
 
+// ItemList is an object of the API.
+type ItemList struct {
+	// Data: The items
+	Data []json.RawMessage `json:"data"`
+	// FirstID: The id of the first one; null: there is none
+	FirstID *string `json:"first_id"`
+	// HasMore: Others follow
+	HasMore bool `json:"has_more"`
+	// LastID: The id of the last one, for after; null: there is none
+	LastID *string `json:"last_id"`
+	// Object: list. One of: list
+	Object string `json:"object"`
+}
+
 // ItemPlace is an object of the API.
 type ItemPlace struct {
 	// ID: Its id
 	ID string `json:"id"`
 	// Seq: Number of the message in its session, from 1
 	Seq int64 `json:"seq"`
+}
+
+// ItemsRequest is a body of the API.
+type ItemsRequest struct {
+	// Items: The items, up to 20, in OpenAI's form
+	Items []any `json:"items"`
 }
 
 // Key is an object of the API.
@@ -1897,6 +2052,24 @@ type NewSessionRequest struct {
 type NoteRequest struct {
 	// Text: At most 10,000 characters; an empty text removes the note
 	Text string `json:"text"`
+}
+
+// OpenAIError is an object of the API.
+type OpenAIError struct {
+	// Error: What failed
+	Error OpenAIFault `json:"error"`
+}
+
+// OpenAIFault is an object of the API.
+type OpenAIFault struct {
+	// Code: The kind of error, like invalid_api_key; null: none
+	Code *string `json:"code"`
+	// Message: What happened, why, and what to do
+	Message string `json:"message"`
+	// Param: The invalid field or parameter; null: none
+	Param *string `json:"param"`
+	// Type: invalid_request_error or server_error
+	Type string `json:"type"`
 }
 
 // Overhead is an object of the API.
