@@ -98,7 +98,8 @@ type CreateConversationItemsQuery struct {
 
 // CreateConversationItems: Add items to a conversation. Each item is a message of the session. An item without an id
 // gets one; an item of an unknown type is kept.
-func (c *Client) CreateConversationItems(ctx context.Context, conversation_id string, query CreateConversationItemsQuery, body ItemsRequest,
+func (c *Client) CreateConversationItems(ctx context.Context, conversation_id string,
+	query CreateConversationItemsQuery, body ItemsRequest,
 	options ...Option,
 ) (*ItemList, error) {
 	return ask[ItemList](ctx, c, "POST",
@@ -689,7 +690,8 @@ type ReadConversationItemQuery struct {
 }
 
 // ReadConversationItem: Read an item of a conversation.
-func (c *Client) ReadConversationItem(ctx context.Context, conversation_id string, item_id string, query ReadConversationItemQuery,
+func (c *Client) ReadConversationItem(ctx context.Context, conversation_id string, item_id string,
+	query ReadConversationItemQuery,
 	options ...Option,
 ) (json.RawMessage, error) {
 	return value(ask[json.RawMessage](ctx, c, "GET",

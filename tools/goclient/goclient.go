@@ -202,6 +202,9 @@ func (g *generator) signature(name, args, results string) {
 	if len(line) > 120 {
 		line = strings.Replace(line, ", options ...Option", ",\n\toptions ...Option,\n", 1)
 	}
+	if first, _, _ := strings.Cut(line, "\n"); len(first) > 120 {
+		line = strings.Replace(line, ", query ", ",\n\tquery ", 1)
+	}
 	g.line("%s", line)
 }
 
