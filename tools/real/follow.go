@@ -126,7 +126,7 @@ func (f *follow) read(out io.Reader) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
-			f.results <- fmt.Errorf("Claude Code ended: %w", err)
+			f.results <- fmt.Errorf("claude ended: %w", err)
 			return
 		}
 		var row struct {
