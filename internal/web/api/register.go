@@ -127,6 +127,7 @@ func register[I, O any](s *Server, api huma.API, op huma.Operation, handler func
 		for status := range op.Responses {
 			op.Responses[status] = &huma.Response{Ref: responsePrefix + openAIResponse}
 		}
+		op.Responses["default"] = &huma.Response{Ref: responsePrefix + openAIOther}
 	}
 	input, hasBody := any(new(I)).(withBody)
 	if hasBody {
@@ -235,6 +236,7 @@ func refusals(op huma.Operation, input any) []int {
 const (
 	responsePrefix = "#/components/responses/"
 	openAIResponse = "openai" // of the routes that speak as OpenAI's API does
+	openAIOther    = "openai-other"
 )
 
 func isOpenAI(path string) bool { return strings.HasPrefix(path, problem.OpenAIPath) }
@@ -260,11 +262,13 @@ func problems() map[string]*huma.Response {
 	} {
 		responses[name] = &huma.Response{Description: description, Content: content}
 	}
-	responses[openAIResponse] = &huma.Response{
-		Description: "The error, as OpenAI's API says it",
-		Content: map[string]*huma.MediaType{
+	for name, description := range map[string]string{
+		openAIResponse: "The error, as OpenAI's API says it",
+		openAIOther:    "Any other error, as OpenAI's API says it", // apart: ogen reads the status of a default answer with it
+	} {
+		responses[name] = &huma.Response{Description: description, Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "OpenAIError"}},
-		},
+		}}
 	}
 	return responses
 }
