@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"try/ogen/api"
 
 	"github.com/go-faster/jx"
-
-	"try/ogen/api"
 )
 
 type security string
