@@ -61,8 +61,8 @@ not_found
 		run(t, folder, env, npm, "install", "--no-package-lock")
 		bin := filepath.Join(folder, "node_modules", ".bin")
 		run(t, folder, nil, filepath.Join(bin, "openapi-typescript"), spec, "-o", "api.ts")
-		run(t, folder, nil, filepath.Join(bin, "tsc"), "--strict", "--target", "es2022", "--module", "nodenext", "--skipLibCheck",
-			"main.ts")
+		run(t, folder, nil, filepath.Join(bin, "tsc"), "--strict", "--target", "es2022", "--module", "nodenext",
+			"--skipLibCheck", "main.ts")
 		turns(t, "node", strings.TrimPrefix(filepath.Join(folder, "main.js"), dir+string(os.PathSeparator)))
 	})
 }

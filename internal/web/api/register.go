@@ -264,7 +264,7 @@ func problems() map[string]*huma.Response {
 	}
 	for name, description := range map[string]string{
 		openAIResponse: "The error, as OpenAI's API says it",
-		openAIOther:    "Any other error, as OpenAI's API says it", // apart: ogen reads the status of a default answer with it
+		openAIOther:    "Any other error, as OpenAI's API says it", // apart: ogen's has the status beside it
 	} {
 		responses[name] = &huma.Response{Description: description, Content: map[string]*huma.MediaType{
 			"application/json": {Schema: &huma.Schema{Ref: schemaPrefix + "OpenAIError"}},
