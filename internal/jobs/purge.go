@@ -94,18 +94,23 @@ func (p *Purger) resume(ctx context.Context) error {
 	return p.finish(ctx, ids)
 }
 
-// finish finishes interrupted purges.
+// finish finishes interrupted purges. One that fails does not keep the others from their end.
 func (p *Purger) finish(ctx context.Context, ids []session.ID) error {
+	var failed []error
 	for _, id := range ids {
+		if ctx.Err() != nil {
+			failed = append(failed, ctx.Err())
+			break
+		}
 		work, err := p.Store.ResumePurge(ctx, id)
 		if err == nil {
 			_, err = p.delete(ctx, work)
 		}
 		if err != nil {
-			return fmt.Errorf("finish the purge of %s: %w", id, err)
+			failed = append(failed, fmt.Errorf("finish the purge of %s: %w", id, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // Scrub rewrites both files if they may contain purged bytes, and reports whether it did.

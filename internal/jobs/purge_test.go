@@ -3,6 +3,7 @@ package jobs
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -340,6 +341,36 @@ func TestInterruptedPurgeIsFinished(t *testing.T) {
 			}
 			p.healthy(t)
 		})
+	}
+}
+
+// A purge that fails at each start would otherwise keep the text of the others for ever.
+func TestFailedPurgeDoesNotKeepOthers(t *testing.T) {
+	if storetest.OnPostgres() {
+		t.Skip("the failure is a trigger of SQLite")
+	}
+	p := newPlace(t)
+	var ids []session.ID
+	for n, word := range []string{"firstword", "secondword"} {
+		id := p.secret(t, rand.New(rand.NewPCG(5, uint64(n))), word)
+		_, _, err := p.store.BeginPurge(t.Context(), store.PurgeRequest{Session: id})
+		testkit.Check(t, err)
+		ids = append(ids, id)
+	}
+	file := testkit.Must(sql.Open("sqlite", filepath.Join(p.dir, "sessions.db")))(t)
+	defer file.Close()
+	testkit.Must(file.Exec(`CREATE TRIGGER stuck BEFORE DELETE ON messages WHEN old.session_id = '` + string(ids[0]) + `'
+		BEGIN SELECT RAISE(ABORT, 'stuck'); END`))(t)
+	if err := p.purger.Resume(t.Context()); err == nil || !strings.Contains(err.Error(), string(ids[0])) {
+		t.Errorf("the failed purge is reported as %v", err)
+	}
+	if left := testkit.Must(p.store.Purging(t.Context()))(t); len(left) != 1 || left[0] != ids[0] {
+		t.Errorf("unfinished are %q, not only the one that fails", left)
+	}
+	testkit.Must(file.Exec(`DROP TRIGGER stuck`))(t)
+	testkit.Check(t, p.purger.Resume(t.Context()))
+	if left := testkit.Must(p.store.Purging(t.Context()))(t); len(left) > 0 {
+		t.Errorf("still unfinished: %q", left)
 	}
 }
 
