@@ -42,9 +42,9 @@ func TestTypeScript(t *testing.T) {
 	}
 	copyTree(t, "typescript", dir)
 	env := []string{
-		"OPENAPI=" + testkit.Must(filepath.Abs("../docs/openapi.json"))(t), "DOCS=" + testkit.Must(filepath.Abs("../docs"))(t),
-		"npm_config_update_notifier=false",
-		"npm_config_audit=false", "npm_config_fund=false",
+		"OPENAPI=" + testkit.Must(filepath.Abs("../docs/openapi.json"))(t),
+		"DOCS=" + testkit.Must(filepath.Abs("../docs"))(t),
+		"npm_config_update_notifier=false", "npm_config_audit=false", "npm_config_fund=false",
 	}
 	run(t, dir, env, npm, "install", "--no-package-lock")
 	node := filepath.Join(dir, "node_modules", "node", "bin")
