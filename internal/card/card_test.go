@@ -6,6 +6,7 @@ import (
 	"errors"
 	"image/png"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -102,5 +103,18 @@ func TestWriters(t *testing.T) {
 	}
 	if _, ok := WriterOf("card.jpg"); ok {
 		t.Error("a JPEG can be written")
+	}
+}
+
+// The picture itself is most of the memory that a PNG needs: a box as large as the picture is filled in bands.
+func TestPNGNeedsLittleMoreMemoryThanItsPixels(t *testing.T) {
+	picture := Draw(year())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	testkit.Check(t, picture.PNG(io.Discard))
+	runtime.ReadMemStats(&after)
+	pixels := uint64(width * scale * height * scale * 4)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 2*pixels {
+		t.Errorf("a picture of %d bytes allocates %d", pixels, got)
 	}
 }

@@ -21,8 +21,9 @@ const scale = 2
 // PNG writes the picture with the Go fonts, which the program holds.
 func (p *Picture) PNG(w io.Writer) error {
 	canvas := image.NewRGBA(image.Rect(0, 0, width*scale, height*scale))
+	var rasterizer vector.Rasterizer
 	for i := range p.boxes {
-		p.boxes[i].fill(canvas)
+		p.boxes[i].fill(canvas, &rasterizer)
 	}
 	fonts := map[bool]*opentype.Font{}
 	for bold, file := range map[bool][]byte{false: goregular.TTF, true: gobold.TTF} {
@@ -40,14 +41,26 @@ func (p *Picture) PNG(w io.Writer) error {
 	return png.Encode(w, canvas)
 }
 
-// fill fills the box, with curves for its corners.
-func (r *box) fill(canvas draw.Image) {
+// band is the rows that are filled at once: a rasterizer needs memory for every pixel of its area.
+const band = 64
+
+// fill fills the box, with curves for its corners, band by band.
+func (r *box) fill(canvas draw.Image, z *vector.Rasterizer) {
 	at := image.Rect(int(r.x*scale), int(r.y*scale),
 		int(math.Ceil((r.x+r.w)*scale)), int(math.Ceil((r.y+r.h)*scale)))
-	x, y := float32(r.x*scale)-float32(at.Min.X), float32(r.y*scale)-float32(at.Min.Y)
+	for rows := at; rows.Min.Y < at.Max.Y; rows.Min.Y += band {
+		rows.Max.Y = min(rows.Min.Y+band, at.Max.Y)
+		z.Reset(rows.Dx(), rows.Dy())
+		r.outline(z, rows.Min)
+		z.Draw(canvas, rows, image.NewUniform(r.color), image.Point{})
+	}
+}
+
+// outline adds the path of the box, seen from the pixel origin.
+func (r *box) outline(z *vector.Rasterizer, origin image.Point) {
+	x, y := float32(r.x*scale)-float32(origin.X), float32(r.y*scale)-float32(origin.Y)
 	w, h := float32(r.w*scale), float32(r.h*scale)
 	c := min(float32(r.round*scale), w/2, h/2)
-	z := vector.NewRasterizer(at.Dx(), at.Dy())
 	z.MoveTo(x+c, y)
 	z.LineTo(x+w-c, y)
 	z.QuadTo(x+w, y, x+w, y+c)
@@ -58,7 +71,6 @@ func (r *box) fill(canvas draw.Image) {
 	z.LineTo(x, y+c)
 	z.QuadTo(x, y, x+c, y)
 	z.ClosePath()
-	z.Draw(canvas, at, image.NewUniform(r.color), image.Point{})
 }
 
 func (t *text) draw(canvas draw.Image, of *opentype.Font) error {
