@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"strings"
 
 	"sessiond/internal/session"
 	"sessiond/internal/store"
@@ -35,7 +36,12 @@ func (s *Server) checkProgram(program session.Source) error {
 	if slices.Contains(s.LineSources, program) {
 		return nil
 	}
-	return session.Errorf(session.NotFound, "lines of %.80q are not kept: only those of %v are", program, s.LineSources)
+	names := make([]string, len(s.LineSources))
+	for i, source := range s.LineSources {
+		names[i] = string(source)
+	}
+	return session.Errorf(session.NotFound, "lines of %.80q are not kept: only those of %s are", program,
+		strings.Join(names, ", "))
 }
 
 func (in *InTranscripts) key() store.TranscriptKey {
@@ -82,6 +88,10 @@ func (s *Server) appendLines(ctx context.Context, in *appendLinesInput) (*output
 		return nil, err
 	}
 	b := &in.value
+	if b.Lines == nil {
+		return nil, session.Errorf(session.Invalid, `lines is missing: the body is {"lines": [...]}; [] goes with a summary alone`).
+			At("lines", "is missing")
+	}
 	tr, stored, err := s.Store.AppendLines(ctx, store.LinesAppend{
 		TranscriptKey: in.key(), Lines: b.Lines, Summary: b.Summary, ExpectLines: b.Expect, Idem: in.idem,
 	})

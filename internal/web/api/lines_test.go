@@ -165,7 +165,8 @@ func TestLinesThatCannotBeKept(t *testing.T) {
 		target, body string
 		says         string
 	}{
-		{404, "/v1/sources/codex/lines" + query, `{"lines":[]}`, "only those of"},
+		{404, "/v1/sources/codex/lines" + query, `{"lines":[]}`, "only those of claude-code are"},
+		{422, path + query, `{}`, "lines is missing"},
 		{422, path + query, `{"lines":[1]}`, "lines[0] must be an object"},
 		{422, path + query, `{"lines":[{}],"subpath":"x"}`, "subpath"},
 		{422, path + query + "&subpath=x", `{"lines":[{}],"summary":{}}`, "only a session's own"},
