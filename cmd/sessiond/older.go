@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
 	"sessiond/internal/engine"
+	"sessiond/internal/session"
 	"sessiond/internal/store"
 )
 
@@ -20,33 +22,39 @@ func (a *app) openCopy(ctx context.Context, options store.Options, why error) (*
 	if a.copied == "" {
 		a.warn("%v. This command reads a copy that is up to date.", why)
 		removeDeadCopies(a.now())
-		file, err := os.CreateTemp("", copyToRead) // 0600
+		made, err := a.copyUpToDate(ctx, options)
 		if err != nil {
+			removeCopy(made)
 			return nil, err
 		}
-		a.copied = file.Name()
-		_ = file.Close()
-		writing := options
-		writing.ReadOnly, writing.Scratch = false, true
-		if err := engine.CopyFile(ctx, a.cfg.DB, a.copied, engine.Options{Now: a.now}); err != nil {
-			return nil, fmt.Errorf("copy %s to read it: %w", a.cfg.DB, err)
-		}
-		s, err := store.Open(ctx, a.copied, writing)
-		if err == nil {
-			err = s.Close()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("bring a copy of %s up to date: %w", a.cfg.DB, err)
-		}
+		a.copied = made
 	}
 	return store.Open(ctx, a.copied, options)
 }
 
-// removeCopy removes what openCopy made.
-func (a *app) removeCopy() {
-	if a.copied != "" {
+// copyUpToDate makes a copy of the database and brings it up to date. What it began is there when it fails.
+func (a *app) copyUpToDate(ctx context.Context, options store.Options) (made string, err error) {
+	file, err := os.CreateTemp("", copyToRead) // 0600
+	if err != nil {
+		return "", err
+	}
+	made = file.Name()
+	if err := errors.Join(file.Close(), engine.CopyFile(ctx, a.cfg.DB, made, engine.Options{Now: a.now})); err != nil {
+		return made, fmt.Errorf("copy %s to read it: %w", a.cfg.DB, err)
+	}
+	options.ReadOnly, options.Scratch = false, true
+	s, err := store.Open(ctx, made, options)
+	if err == nil {
+		err = s.Close()
+	}
+	return made, session.Wrap(err, "bring a copy of %s up to date", a.cfg.DB)
+}
+
+// removeCopy removes a copy and what SQLite had beside it. There may be none.
+func removeCopy(path string) {
+	if path != "" {
 		for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-			_ = os.Remove(a.copied + end)
+			_ = os.Remove(path + end)
 		}
 	}
 }

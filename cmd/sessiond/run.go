@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, e *env) int {
 	root.SetIn(e.in)
 	root.SetOut(e.out)
 	root.SetErr(e.err)
-	defer a.removeCopy()
+	defer func() { removeCopy(a.copied) }()
 	cmd, err := root.ExecuteContextC(ctx)
 	var quiet quietError
 	var status exitStatus

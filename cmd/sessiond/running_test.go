@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,6 +20,7 @@ import (
 
 	client "sessiond/clients/go"
 	"sessiond/internal/config"
+	"sessiond/internal/engine"
 	"sessiond/internal/testkit"
 	"sessiond/internal/testkit/storetest"
 	"sessiond/internal/web/api"
@@ -150,6 +153,13 @@ func TestOlderSchemaIsReadFromACopy(t *testing.T) {
 	}
 	if now := testkit.Must(os.ReadFile(db))(t); !bytes.Equal(now, content) {
 		t.Error("the database was changed")
+	}
+	// A copy that cannot be brought up to date is not read, and does not stay.
+	old := testkit.Must(sql.Open("sqlite", engine.DSN(db, "rw")))(t)
+	_, err := old.Exec(`ALTER TABLE sessions RENAME TO moved`)
+	testkit.Check(t, errors.Join(err, old.Close()))
+	if said := say(exitFailed, "ls"); !strings.Contains(said, "bring a copy of") {
+		t.Errorf("a copy that cannot be brought up to date: %s", said)
 	}
 	if left := testkit.Must(os.ReadDir(os.TempDir()))(t); len(left) > 0 {
 		t.Errorf("%v is left", left)
